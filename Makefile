@@ -1,0 +1,74 @@
+# The front door. `make book` and `make test` do all the set-up that they need.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+UV_VERSION := $(shell cat requirements/uv.txt)
+# A uv that is already there serves as well; ours is only brought where there is none.
+UV := $(or $(shell command -v uv),$(CURDIR)/.venv-uv/bin/uv)
+export UV
+
+BOOK := .venv-book/bin
+DEV := .venv-dev/bin
+
+.PHONY: help book environments test accept lint bench serve pins debian-packages clean distclean
+
+help: ## Say what there is to make
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+book: environments ## Run every cell that needs it and build the site into _build/html
+	$(BOOK)/jupyter-book build . $(if $(STRICT),-W --keep-going)
+
+environments: .venv-book/.ready ## Make the book's environment and one a framework
+	@$(BOOK)/python -m polybook env
+
+test: environments debian-packages .venv-dev/.ready ## Prove behaviour: linters and every test (what CI runs)
+	@$(MAKE) --no-print-directory lint
+	$(DEV)/python -m pytest $(TESTS)
+
+lint: .venv-dev/.ready ## Check style, types and spelling
+	$(DEV)/ruff check .
+	$(DEV)/ruff format --check .
+	$(DEV)/mypy
+	$(DEV)/codespell
+
+accept: environments .venv-dev/.ready ## Measure what we claim and print it as a table (long; nothing else should run)
+	$(DEV)/python benchmarks/build.py --check
+
+bench: accept
+
+serve: book ## Build, then show the site at a local address
+	$(BOOK)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
+
+pins: $(UV) ## Write the exact pins anew from the .in files
+	@for name in book pytorch mxnet dev; do \
+	  overrides=requirements/$$name.overrides; \
+	  $(UV) pip compile --quiet --python-version 3.11 --no-emit-index-url \
+	    $$([ -f $$overrides ] && echo --override $$overrides) \
+	    requirements/$$name.in -o requirements/$$name.txt; \
+	done
+
+debian-packages:
+	@PACKAGES="$$(grep -v '^#' debian-packages.txt)" tests/debian-packages.sh
+
+clean: ## Remove the built site; runs are kept
+	rm -rf _build
+
+distclean: clean ## Remove everything that was made, stored runs and environments as well
+	rm -rf .polybook .venv-*
+
+$(CURDIR)/.venv-uv/bin/uv:
+	@$(PYTHON) -m venv .venv-uv || { echo "uv is missing, and $(PYTHON) cannot make an environment to put it in. Install uv, or Debian's python3-venv." >&2; rm -rf .venv-uv; exit 1; }
+	.venv-uv/bin/pip install --quiet --disable-pip-version-check $(UV_VERSION)
+
+.venv-book/.ready: requirements/book.txt pyproject.toml | $(UV)
+.venv-dev/.ready: requirements/dev.txt pyproject.toml | $(UV)
+.venv-book/.ready .venv-dev/.ready: .venv-%/.ready:
+	@rm -f $@
+	@[ -x .venv-$*/bin/python ] || $(UV) venv --quiet --clear --python 3.11 .venv-$*
+	$(UV) pip sync --quiet --python .venv-$*/bin/python requirements/$*.txt
+	$(UV) pip install --quiet --python .venv-$*/bin/python --no-deps --editable .
+	@touch $@

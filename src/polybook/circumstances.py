@@ -1,0 +1,115 @@
+"""What a run depends on besides its code.
+
+The pins, the environment, the interpreter, the project's packages, the machine: each is reduced to a digest, so
+that a store entry says which of them has changed and gives nothing away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from polybook.options import Framework, Options
+
+#: How a change of each is told to the author.
+REASONS = {
+    "pins": "its requirements file changed",
+    "environment": "packages in its environment changed",
+    "interpreter": "its Python changed",
+    "packages": "the project's own packages changed",
+    "machine": "it was made on another machine",
+}
+
+
+def circumstances(framework: Framework, options: Options) -> dict[str, str]:
+    """Take the digests that hold now for one framework.
+
+    Returns:
+        A short digest for each name in ``REASONS``.
+    """
+    return {
+        "pins": _digest(_pins(framework.requirements)),
+        "environment": _digest(_distributions(framework.environment)),
+        "interpreter": _digest(_interpreter(framework)),
+        "packages": _digest(_package_files(options.packages)),
+        "machine": _digest(_machine()),
+    }
+
+
+def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """List, in words, what differs between two sets of circumstances."""
+    return [reason for name, reason in REASONS.items() if old.get(name) != new.get(name)]
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def _pins(path: Path) -> list[str]:
+    """The requirements themselves: comments in a pin file say why a package is there and change nothing."""
+    if not path.is_file():
+        return []
+    lines = (line.partition("#")[0].strip() for line in path.read_text("utf8").splitlines())
+    return sorted(line for line in lines if line)
+
+
+def _distributions(environment: Path) -> list[str]:
+    """Installed distributions, by the names of their metadata folders (name and version)."""
+    return sorted(path.name for path in environment.glob("lib/python*/site-packages/*.dist-info"))
+
+
+def _interpreter(framework: Framework) -> list[str]:
+    """The real interpreter and, for a virtual environment, the version it was made for."""
+    config = framework.environment / "pyvenv.cfg"
+    version = [line for line in _read_lines(config) if line.startswith(("version", "implementation"))]
+    real = framework.python.resolve()
+    size = real.stat().st_size if real.exists() else 0
+    return [str(real), str(size), *version]
+
+
+def _package_files(folders: Iterable[Path]) -> list[tuple[str, str, str]]:
+    """Every file of the project's packages that kernels import, with its content's digest."""
+    return [
+        (folder.name, path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest())
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+def _machine() -> list[str]:
+    """What makes a timing this machine's: processor, cores allowed, memory, system, GPUs. No host or user name."""
+    gpus = [
+        line
+        for path in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+        for line in _read_lines(path)
+        if line.startswith(("Model", "GPU UUID"))
+    ]
+    return [platform.system(), platform.machine(), _processor(), str(_cores()), _memory(), *gpus]
+
+
+def _processor() -> str:
+    models = [line.partition(":")[2].strip() for line in _read_lines(Path("/proc/cpuinfo")) if "model name" in line]
+    return models[0] if models else platform.processor()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _memory() -> str:
+    try:
+        return str(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (ValueError, OSError):
+        return ""
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf8", errors="replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,297 @@
+"""Run a variant in a kernel of its own and return what it produced.
+
+Stage 3 of a build (see ``ext.py``). nbclient talks to the kernel; failures come back as data that name
+page, line and framework. Needs ipykernel on the other side, and neither Sphinx nor MyST-NB on this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import signal
+import tempfile
+import threading
+from collections.abc import Coroutine, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+
+from polybook.errors import Failure, Interrupted, PageFailed
+from polybook.kernel import KernelStartFailed, kernel_errors, private_folder, running_kernel
+from polybook.options import Framework, Options
+from polybook.progress import Progress
+from polybook.run import Run
+from polybook.split import Cell, Variant
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_STARTUP_S = 120
+_TICK_S = 1.0
+
+
+def execute(
+    variant: Variant,
+    framework: Framework,
+    options: Options,
+    circumstances: Mapping[str, str],
+    progress: Progress,
+) -> Run:
+    """Run every cell of a variant, in order, in a fresh kernel.
+
+    Args:
+        variant: What to run.
+        framework: Whose interpreter runs it.
+        options: The book's settings.
+        circumstances: The digests to keep with the run.
+        progress: Told about each cell.
+
+    Returns:
+        The run; every cell of it succeeded, or was allowed to raise.
+
+    Raises:
+        PageFailed: If there is no environment, the kernel does not start or dies, or a cell raises or takes too long.
+        Interrupted: If a signal asked the build to stop; the kernel is gone by then.
+    """
+    job = _Job(variant, framework, options, circumstances, progress)
+    if not framework.python.exists():
+        raise _Blame(variant, framework).environment(f"there is no environment at {framework.environment.name}.")
+    with private_folder() as folder, _working_folder(variant, options) as cwd:
+        try:
+            return asyncio.run(_until_signal(_run_cells(job, folder, cwd)))
+        finally:
+            progress.clear()
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The arguments of ``execute``."""
+
+    variant: Variant
+    framework: Framework
+    options: Options
+    circumstances: Mapping[str, str]
+    progress: Progress
+
+
+async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
+    variant, framework, progress = job.variant, job.framework, job.progress
+    failure = _Blame(variant, framework)
+    started = _now()
+    notebook = nbformat.v4.new_notebook(cells=[_new_cell(cell) for cell in variant.cells])
+    ticking = asyncio.create_task(_tick(progress))
+    timeout = variant.timeout_s or job.options.timeout_s
+    try:
+        async with running_kernel(framework.python, cwd, folder) as manager:
+            client = NotebookClient(
+                notebook,
+                km=manager,
+                timeout=timeout,
+                startup_timeout=_STARTUP_S,
+                record_timing=True,
+                log=_quiet_log(),
+            )
+            await _connect(client, folder)
+            try:
+                for index, cell in enumerate(variant.cells):
+                    progress.cell(index + 1)
+                    try:
+                        await client.async_execute_cell(notebook.cells[index], index)
+                    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+                        raise failure.cell(cell, index, notebook.cells[index], error, timeout) from error
+                client.set_widgets_metadata()
+            finally:
+                client.kc.stop_channels()
+    except KernelStartFailed as error:
+        what = f"its kernel did not start: {error}"
+        raise failure.environment(what, "ipykernel" in str(error)) from error
+    finally:
+        ticking.cancel()
+    return Run(
+        page=variant.docname,
+        framework=variant.framework,
+        code=variant.code,
+        circumstances=dict(job.circumstances),
+        started=started,
+        ended=_now(),
+        elapsed_s=round(progress.elapsed_s, 3),
+        cells=tuple(_result(cell) for cell in notebook.cells),
+        metadata=dict(notebook.metadata),
+    )
+
+
+async def _connect(client: NotebookClient, folder: Path) -> None:
+    """Wait until the kernel answers, and keep what it says about its language."""
+    try:
+        kernel_client = await client.async_start_new_kernel_client()
+        reply = await client.async_wait_for_reply(kernel_client.kernel_info())
+    except (RuntimeError, DeadKernelError) as error:
+        raise KernelStartFailed(kernel_errors(folder) or str(error)) from error
+    if reply is None:
+        raise KernelStartFailed("it did not answer")
+    client.nb.metadata["language_info"] = reply["content"]["language_info"]
+
+
+async def _until_signal(job: Coroutine[Any, Any, Run]) -> Run:
+    """Await a job; on SIGINT or SIGTERM cancel it, let it clean up, and raise ``Interrupted``.
+
+    nbclient turns a cancellation into ``DeadKernelError``, so that what happened is remembered here.
+    """
+    task = asyncio.ensure_future(job)
+    received: list[int] = []
+
+    def stop(signum: int) -> None:
+        received.append(signum)
+        task.cancel()
+
+    with _signals(stop):
+        try:
+            return await task
+        except BaseException:
+            if received:
+                raise Interrupted(received[0]) from None
+            raise
+
+
+@contextlib.contextmanager
+def _signals(stop: Any) -> Iterator[None]:
+    """Send SIGINT and SIGTERM to ``stop``; only a main thread can, and elsewhere signals are not ours."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    before = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)}
+    for signum in before:
+        loop.add_signal_handler(signum, stop, signum)
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            loop.remove_signal_handler(signum)
+            signal.signal(signum, handler)
+
+
+async def _tick(progress: Progress) -> None:
+    while True:
+        await asyncio.sleep(_TICK_S)
+        progress.tick()
+
+
+@contextlib.contextmanager
+def _working_folder(variant: Variant, options: Options) -> Iterator[Path]:
+    if not options.in_temp:
+        yield (options.root / variant.path).parent
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def _new_cell(cell: Cell) -> NotebookNode:
+    return cast(NotebookNode, nbformat.v4.new_code_cell(cell.source, metadata={"tags": list(cell.tags)}))
+
+
+def _result(cell: NotebookNode) -> dict[str, Any]:
+    """What a run keeps of an executed cell; times are the kernel's own."""
+    times = cell.metadata["execution"]
+    begin, end = times["iopub.status.busy"], times["shell.execute_reply"]
+    seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
+    return {
+        "outputs": _join_streams(cell.outputs),
+        "execution_count": cell.execution_count,
+        "started": begin,
+        "elapsed_s": round(seconds, 6),
+    }
+
+
+def _join_streams(outputs: list[NotebookNode]) -> list[dict[str, Any]]:
+    """Join neighbouring pieces of one stream: where a kernel cuts its text is an accident of timing."""
+    joined: list[dict[str, Any]] = []
+    for output in outputs:
+        last = joined[-1] if joined else {}
+        if output.output_type == "stream" and last.get("name") == output.name:
+            last["text"] += output.text
+        else:
+            joined.append(dict(output))
+    return joined
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def _quiet_log() -> logging.Logger:
+    """Silence nbclient, which logs each failure on its own; ours are collected and told once."""
+    log = logging.getLogger("polybook.nbclient")
+    log.propagate = False
+    log.addHandler(logging.NullHandler())
+    return log
+
+
+class _Blame:
+    """Says what went wrong with one variant, where, and what to do."""
+
+    def __init__(self, variant: Variant, framework: Framework) -> None:
+        self.variant = variant
+        self.framework = framework
+
+    def _failed(self, line: int, what: str, remedy: str) -> PageFailed:
+        return PageFailed([Failure(self.variant.path, line, self.framework.name, what, remedy)])
+
+    def environment(self, what: str, without_ipykernel: bool = False) -> PageFailed:
+        line = self.variant.cells[0].line if self.variant.cells else 0
+        name = self.framework.name
+        if without_ipykernel:
+            return self._failed(
+                line, what, f"Add ipykernel to the requirements of {name}, and make its environment again."
+            )
+        return self._failed(line, what, f"Make it: `python -m polybook env {name}` (`make book` does that too).")
+
+    def cell(self, cell: Cell, index: int, node: NotebookNode, error: Exception, timeout: float | None) -> PageFailed:
+        place = f"cell {index + 1} of {len(self.variant.cells)}"
+        if isinstance(error, CellTimeoutError):
+            return self._failed(
+                cell.line,
+                f"{place} took longer than {timeout:g} s and was stopped.",
+                "Make it shorter, or allow more: `polybook: {timeout: seconds}` in the page's front matter.",
+            )
+        if isinstance(error, CellExecutionError):
+            return self._raised(cell, place, node, error)
+        return self._failed(
+            cell.line,
+            f"the kernel died in {place}.",
+            "Run the cell by itself to see why: a crash in native code, or memory that ran out (see `dmesg`).",
+        )
+
+    def _raised(self, cell: Cell, place: str, node: NotebookNode, error: CellExecutionError) -> PageFailed:
+        line = cell.line + _line_in_cell(node) - 1
+        what = f"{place} raised {error.ename}: {_ANSI.sub('', error.evalue)}"
+        if error.ename == "ModuleNotFoundError":
+            name = self.framework.name
+            remedy = (
+                f"The environment {self.framework.environment.name} lacks that module: add it to the requirements of "
+                f"{name}, or make the environment again with `python -m polybook env {name}`."
+            )
+        else:
+            remedy = "Correct the cell; if it is meant to raise, tag it `raises-exception`."
+        return self._failed(line, what, remedy)
+
+
+def _line_in_cell(node: NotebookNode) -> int:
+    """Find, in a failed cell's traceback, the line of the cell that was running; 1 if it is not told.
+
+    IPython writes ``Cell In[3], line 2`` for each frame of a cell, ``File <...>:2`` for a syntax error.
+    """
+    count = node.get("execution_count")
+    for output in node.outputs:
+        if output.output_type == "error":
+            text = _ANSI.sub("", "\n".join(output.traceback))
+            found = re.findall(rf"Cell In\[{count or r'[0-9]+'}\], line (\d+)", text)
+            if found and int(found[0]) <= len(node.source.splitlines()):
+                return int(found[0])
+    return 1

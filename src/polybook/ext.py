@@ -1,0 +1,116 @@
+"""The Sphinx extension: connects the stages of a build to Sphinx's events.
+
+A page travels: read and checked (``page.py``), split into variants (``split.py``), each recalled or run (``obtain.py``,
+``execute.py``), merged (``split.py``), handed to MyST-NB (``parser.py``) and put into tabs (``tabs.py``).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ConfigError as SphinxConfigError
+from sphinx.util import logging
+
+from polybook.errors import ConfigError, Interrupted
+from polybook.obtain import Runner
+from polybook.options import DEFAULTS, read_options
+from polybook.session import Session
+
+logger = logging.getLogger(__name__)
+
+#: Raised when what is kept on Sphinx's environment changes shape.
+ENV_VERSION = 1
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register configuration, the parser, the transform and the events."""
+    from polybook.tabs import GroupCells
+
+    app.setup_extension("myst_nb")
+    app.setup_extension("sphinx_design")
+    for name, default in DEFAULTS.items():
+        app.add_config_value(name, default, "env")
+    app.add_transform(GroupCells)
+    # After MyST-NB's own handler (500) has made its configuration.
+    app.connect("builder-inited", _start, priority=600)
+    return {
+        "version": "1",
+        "env_version": ENV_VERSION,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }
+
+
+def _start(app: Sphinx) -> None:
+    """Make a session for this build; a wrong option stops it here."""
+    from myst_nb.core.read import create_nb_reader
+    from myst_nb.sphinx_ import SphinxEnvType
+
+    from polybook.parser import Parser
+
+    try:
+        options = read_options(_values(app), Path(app.srcdir))
+    except ConfigError as error:
+        raise SphinxConfigError(str(error)) from error
+    session = Session(options, Runner(options, say=logger.info, warn=_warn, live=sys.stdout))
+    app.add_source_parser(type("PolybookParser", (Parser,), {"session": session}), override=True)
+
+    def read(path: str, text: str) -> Any:
+        env = cast(SphinxEnvType, app.env)
+        reader = create_nb_reader(path, env.myst_config, env.mystnb_config, text)
+        return reader.read(text) if reader else None
+
+    def before_read(_: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+        try:
+            session.prepare(env, docnames, read)
+        except KeyboardInterrupt:
+            sys.exit(130)
+        except Interrupted as stop:
+            sys.exit(stop.exit_status)
+
+    app.connect("env-get-outdated", lambda _app, env, *_changes: session.outdated(env))
+    # Last: the list of pages is final then.
+    app.connect("env-before-read-docs", before_read, priority=900)
+    app.connect("env-purge-doc", _purge)
+    app.connect("env-merge-info", _merge_info)
+    # First, before anything works on pages that are broken.
+    app.connect("env-updated", lambda _app, _env: _finish(session), priority=100)
+
+
+def _values(app: Sphinx) -> dict[str, Any]:
+    names = [*DEFAULTS, "nb_execution_mode", "nb_execution_timeout", "nb_execution_in_temp"]
+    return {name: app.config[name] for name in names}
+
+
+def _warn(message: str) -> None:
+    logger.warning(message, type="polybook", subtype="store")
+
+
+def _purge(_: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    getattr(env, "polybook_runs", {}).pop(docname, None)
+
+
+def _merge_info(_: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
+    runs = getattr(other, "polybook_runs", {})
+    env.__dict__.setdefault("polybook_runs", {}).update({d: runs[d] for d in docnames if d in runs})
+
+
+def _finish(session: Session) -> None:
+    """Tell what was done; if anything failed, tell that and end without a page written.
+
+    Exit here, not later: an exception at ``build-finished`` publishes the broken pages, and ``app.statuscode``
+    is 0 again on the next build that changes nothing.
+    """
+    if session.ran or session.recalled:
+        logger.info(
+            "polybook: %d cells run in %d variants, %d runs recalled", session.cells_run, session.ran, session.recalled
+        )
+    if session.failures:
+        for failure in sorted(set(session.failures)):
+            logger.error("%s", failure, type="polybook", subtype="failure")
+        logger.error("polybook: %d failures, no page was written", len(set(session.failures)))
+        sys.exit(1)

@@ -1,0 +1,31 @@
+"""Start an IPython kernel that does not outlive its parent. Run as a script, by a framework's interpreter.
+
+Standard library only, apart from ``ipykernel``: the environment owes polybook nothing else.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent: int) -> None:
+    """Ask Linux to kill this process when its parent is gone.
+
+    A kernel that holds the GIL cannot notice by itself (``ipykernel`` polls in a thread). See prctl(2).
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            sys.exit("the build that started this kernel is gone")
+
+
+if __name__ == "__main__":
+    # A script's own folder comes first on sys.path, where this package's modules would shadow the world's.
+    del sys.path[0]
+    die_with_parent(int(os.environ["POLYBOOK_PARENT"]))
+    from ipykernel import kernelapp
+
+    kernelapp.launch_new_instance()

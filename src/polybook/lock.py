@@ -1,0 +1,71 @@
+"""One kernel at a time on the machine: a timing taken while another kernel computes is not real.
+
+A file lock, so that it is free again the moment its holder is gone, however it went. The file tells the
+others whom they wait for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+#: The same for every user and every ``TMPDIR``, or it would not be one lock a machine.
+LOCK_FILE = Path("/tmp/polybook.lock")  # noqa: S108
+
+_POLL_S = 0.05
+_PATIENCE_S = 0.5
+
+
+@contextlib.contextmanager
+def machine_lock(purpose: str, report: Callable[[str], None], path: Path = LOCK_FILE) -> Iterator[None]:
+    """Hold the machine's kernel lock.
+
+    Args:
+        purpose: What the holder does, for those who wait; one line, no path of the holder's in it.
+        report: Called with whom we wait for: once if it takes a moment, again whenever the holder changes.
+        path: The lock file.
+    """
+    descriptor = _open(path)
+    try:
+        _acquire(descriptor, report)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{purpose} (process {os.getpid()})".encode(), 0)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, 0)
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    """Open the lock file; any user may lock it.
+
+    Linux refuses ``O_CREAT`` on another user's file in ``/tmp`` (``fs.protected_regular``): creating comes second.
+    """
+    while True:
+        try:
+            return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            with contextlib.suppress(FileExistsError):
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+                os.fchmod(descriptor, 0o666)
+                return descriptor
+
+
+def _acquire(descriptor: int, report: Callable[[str], None]) -> None:
+    start = time.monotonic()
+    told = ""
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            holder = os.pread(descriptor, 500, 0).decode(errors="replace")
+            if holder and holder != told and time.monotonic() - start > _PATIENCE_S:
+                report(f"waiting for the kernel of {holder}: one kernel at a time on a machine")
+                told = holder
+            time.sleep(_POLL_S)

@@ -1,0 +1,129 @@
+"""Get a run for a variant: recall a fresh one from the store, or run its cells and store the result.
+
+The one road to a run, for the Sphinx extension and the command line alike.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TextIO
+
+from polybook.circumstances import circumstances, differences
+from polybook.errors import StoreEntryUnreadable
+from polybook.options import Framework, Options
+from polybook.progress import Progress
+from polybook.run import Run
+from polybook.split import Variant
+from polybook.store import Store
+
+
+@dataclass(frozen=True)
+class Obtained:
+    """A run and where it came from.
+
+    Attributes:
+        run: The run.
+        identity: The digest of its stored content.
+        cells_run: How many cells were run to get it; 0 if it was recalled.
+    """
+
+    run: Run
+    identity: str
+    cells_run: int
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What the store holds for a variant, or did once.
+
+    Attributes:
+        state: ``fresh``, ``stale``, ``unreadable`` or ``missing``.
+        reasons: Why it is stale or unreadable, in words.
+        identity: The digest of the entry's content; empty unless the state is fresh or stale.
+        run: The stored run, if it could be read.
+    """
+
+    state: str
+    reasons: tuple[str, ...] = ()
+    identity: str = ""
+    run: Run | None = None
+
+
+class Runner:
+    """Recalls or makes runs for one book.
+
+    Args:
+        options: The book's settings.
+        say: Prints a line that stays.
+        warn: Prints a warning.
+        live: A terminal for the live line, or None.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        say: Callable[[str], None],
+        warn: Callable[[str], None],
+        live: TextIO | None = sys.stderr,
+    ) -> None:
+        """Open the store; nothing runs yet."""
+        self.options = options
+        self.store = Store(options.store)
+        self._say = say
+        self._warn = warn
+        self._live = live
+        # The disk is asked once a build; the cache goes with this object.
+        self._circumstances = functools.cache(lambda name: circumstances(options.frameworks[name], options))
+
+    def look_up(self, framework: str, code: str) -> Lookup:
+        """Say what the store holds for this code under today's circumstances; nothing runs."""
+        try:
+            found = self.store.get(framework, code)
+        except StoreEntryUnreadable as error:
+            return Lookup("unreadable", (str(error),))
+        if found is None:
+            return Lookup("missing")
+        identity, run = found
+        reasons = tuple(differences(run.circumstances, self._circumstances(framework)))
+        return Lookup("stale" if reasons else "fresh", reasons, identity, run)
+
+    def obtain(self, variant: Variant, force: bool = False) -> Obtained | None:
+        """Recall the run of a variant, or make it.
+
+        Args:
+            variant: The variant.
+            force: Run it even if a fresh run is stored.
+
+        Returns:
+            The run; None if there is no fresh one and the book says that nothing may be run.
+
+        Raises:
+            PageFailed: If the variant cannot be run.
+            Interrupted: If a signal came.
+        """
+        found = self.look_up(variant.framework, variant.code)
+        if found.state == "unreadable":
+            self._warn(
+                f"stored run of {variant.docname} [{variant.framework}] is unreadable and ignored: {found.reasons[0]}"
+            )
+        if found.state == "fresh" and found.run and not (force or self.options.force):
+            return Obtained(found.run, found.identity, 0)
+        if not self.options.execute and not force:
+            return None
+        run = self._run(variant, self.options.frameworks[variant.framework])
+        return Obtained(run, self.store.put(run), len(run.cells))
+
+    def _run(self, variant: Variant, framework: Framework) -> Run:
+        # Imported late: a build that recalls everything needs no Jupyter client.
+        from polybook.execute import execute
+        from polybook.lock import machine_lock
+
+        label = f"{variant.docname} [{variant.framework}]"
+        progress = Progress(label, len(variant.cells), self._say, self._live)
+        with machine_lock(label, progress.note):
+            run = execute(variant, framework, self.options, self._circumstances(variant.framework), progress)
+        progress.done()
+        return run

@@ -1,0 +1,199 @@
+"""The book's settings for polybook, validated once: ``polybook_*`` in ``_config.yml``.
+
+Pure: a mapping in, frozen dataclasses out. Used by the Sphinx extension and the command line alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from polybook.errors import ConfigError
+
+#: Tags that MyST-NB and Jupyter give a meaning to, both spellings where both are read.
+MYST_NB_TAGS = frozenset(
+    f"{verb}{separator}{part}"
+    for verb in ("hide", "remove")
+    for part in ("input", "output", "cell")
+    for separator in "-_"
+) | {
+    "remove-stdout",
+    "remove-stderr",
+    "raises-exception",
+    "skip-execution",
+    "scroll-output",
+    "output_scroll",
+    "parameters",
+}
+
+#: Tags that sphinx-book-theme and sphinx-thebe give a meaning to.
+THEME_TAGS = frozenset(
+    {"margin", "sidebar", "full-width", "full_width", "popout", "thebe-init", "thebe-remove-input-init"}
+)
+
+#: The configuration values and their defaults, in the form Sphinx wants them.
+DEFAULTS: dict[str, Any] = {
+    "polybook_frameworks": {},
+    "polybook_tags": [],
+    "polybook_packages": [],
+    "polybook_store": ".polybook",
+}
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_FRAMEWORK_KEYS = {"title", "environment", "requirements"}
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A framework that pages may declare.
+
+    Attributes:
+        name: What tags, links and the command line call it, such as ``pytorch``.
+        title: What a reader sees on the tab, such as ``PyTorch``.
+        environment: A virtual environment's folder, or an interpreter, absolute.
+        requirements: The file of exact pins that the environment is made from, absolute.
+    """
+
+    name: str
+    title: str
+    environment: Path
+    requirements: Path
+
+    @property
+    def python(self) -> Path:
+        """The interpreter that runs this framework's kernels."""
+        if self.environment.is_dir() or not self.environment.exists():
+            return self.environment / "bin" / "python"
+        return self.environment
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that a book can set.
+
+    Attributes:
+        root: The book's folder; paths in messages are relative to it.
+        frameworks: By name, in the order of the configuration.
+        tags: Every cell tag that is allowed besides the frameworks' names.
+        packages: Folders of the project's own code that kernels import; their content is part of a run's identity.
+        store: The folder of the local run store.
+        timeout_s: Seconds that a cell may take, unless the page says otherwise; None for no limit.
+        execute: Whether cells may be run at all (``execute_notebooks: off`` says no).
+        force: Whether cells run even when a fresh run is stored (``execute_notebooks: force``).
+        in_temp: Whether cells run in a temporary folder instead of the page's own.
+    """
+
+    root: Path
+    frameworks: Mapping[str, Framework]
+    tags: frozenset[str]
+    packages: tuple[Path, ...]
+    store: Path
+    timeout_s: float | None = None
+    execute: bool = True
+    force: bool = False
+    in_temp: bool = False
+
+
+def read_options(values: Mapping[str, Any], root: Path) -> Options:
+    """Validate the configuration values.
+
+    Args:
+        values: Sphinx configuration values by name; absent ones take their default.
+        root: The book's folder, which relative paths start from.
+
+    Returns:
+        The options.
+
+    Raises:
+        ConfigError: If a value has the wrong shape, naming the value and what is allowed.
+    """
+    root = root.resolve()
+    raw = {name: values.get(name, default) for name, default in DEFAULTS.items()}
+    mode = values.get("nb_execution_mode", "auto")
+    timeout = values.get("nb_execution_timeout", 30)
+    return Options(
+        root=root,
+        frameworks=_read_frameworks(raw["polybook_frameworks"], root),
+        tags=MYST_NB_TAGS | THEME_TAGS | frozenset(_strings("polybook_tags", raw["polybook_tags"])),
+        packages=tuple(
+            _existing_folder("polybook_packages", root / path)
+            for path in _strings("polybook_packages", raw["polybook_packages"])
+        ),
+        store=root / _string("polybook_store", raw["polybook_store"]),
+        timeout_s=float(timeout) if timeout and timeout > 0 else None,
+        execute=mode != "off",
+        force=mode == "force",
+        in_temp=bool(values.get("nb_execution_in_temp", False)),
+    )
+
+
+def config_file_options(root: Path) -> Options:
+    """Read polybook's own settings from ``_config.yml`` and nothing else; needs no Jupyter Book."""
+    path = root / "_config.yml"
+    try:
+        text = path.read_text("utf8")
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror}.\nRun this in a book's folder, or name one with --book."
+        ) from error
+    try:
+        values = ((yaml.safe_load(text) or {}).get("sphinx") or {}).get("config") or {}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}\nCorrect it.") from error
+    return read_options(values, root)
+
+
+def _read_frameworks(value: object, root: Path) -> dict[str, Framework]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(
+            f"_config.yml: `polybook_frameworks` is {value!r}, but has to be a mapping.\n"
+            "Write one entry a framework: `name: {title: ..., environment: ...}`."
+        )
+    return {str(name): _read_framework(str(name), entry, root) for name, entry in value.items()}
+
+
+def _read_framework(name: str, entry: object, root: Path) -> Framework:
+    where = f"_config.yml: `polybook_frameworks: {name}`"
+    if not _NAME.fullmatch(name) or name in MYST_NB_TAGS | THEME_TAGS:
+        raise ConfigError(
+            f"{where} is no name for a framework.\n"
+            "Use lower-case letters, digits, `-` and `_`, and no tag that MyST-NB or the theme already knows."
+        )
+    if not isinstance(entry, Mapping) or not {"title", "environment"} <= set(entry):
+        raise ConfigError(f"{where} needs a `title` and an `environment`, but is {entry!r}.\nAdd what is missing.")
+    unknown = sorted(set(entry) - _FRAMEWORK_KEYS)
+    if unknown:
+        raise ConfigError(
+            f"{where} has the unknown key {unknown[0]!r} (known: {', '.join(sorted(_FRAMEWORK_KEYS))}).\n"
+            "Remove or correct it."
+        )
+    return Framework(
+        name=name,
+        title=_string(f"polybook_frameworks: {name}: title", entry["title"]),
+        environment=root / _string(f"polybook_frameworks: {name}: environment", entry["environment"]),
+        requirements=root
+        / _string(f"polybook_frameworks: {name}: requirements", entry.get("requirements", f"requirements/{name}.txt")),
+    )
+
+
+def _string(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"_config.yml: `{name}` is {value!r}, but has to be a text.\nCorrect it.")
+    return value
+
+
+def _strings(name: str, value: object) -> Iterable[str]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"_config.yml: `{name}` is {value!r}, but has to be a list of texts.\nCorrect it.")
+    return value
+
+
+def _existing_folder(name: str, path: Path) -> Path:
+    if not path.is_dir():
+        raise ConfigError(f"_config.yml: `{name}` names {path.name!r}, which is no folder.\nCorrect the path.")
+    return path

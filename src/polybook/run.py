@@ -1,0 +1,62 @@
+"""What one kernel produced for one variant, as data that can be stored and carried to another machine.
+
+Pure data; written and read as versioned JSON (see ``store.py``), made by ``execute.py``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polybook.errors import StoreEntryUnreadable
+
+#: Raised when the stored shape changes; entries of another version are run again.
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """Outputs of a variant, from one kernel on one machine in one go.
+
+    Attributes:
+        page: The docname of the page it was made for.
+        framework: The framework's name.
+        code: The digest of the variant's code.
+        circumstances: Digests of what else a run depends on, by name (see ``circumstances.py``).
+        started: When the kernel was asked for, ISO 8601 in UTC.
+        ended: When the kernel was gone, ISO 8601 in UTC.
+        elapsed_s: Seconds from first to last, kernel start included.
+        cells: For each cell of the variant ``{outputs, execution_count, started, elapsed_s}``, outputs as nbformat 4.
+        metadata: Notebook metadata that rendering needs: ``language_info`` and, if there are any, ``widgets``.
+    """
+
+    page: str
+    framework: str
+    code: str
+    circumstances: Mapping[str, str]
+    started: str
+    ended: str
+    elapsed_s: float
+    cells: tuple[dict[str, Any], ...]
+    metadata: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the run as plain data."""
+        return {"schema": SCHEMA, **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}}
+
+
+def run_from_json(data: object) -> Run:
+    """Read a run from plain data.
+
+    Raises:
+        StoreEntryUnreadable: If the data are of another version, or not a run at all.
+    """
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise StoreEntryUnreadable(f"not a run of version {SCHEMA}")
+    fields = {f.name for f in dataclasses.fields(Run)}
+    if set(data) - {"schema"} != fields or not isinstance(data["cells"], list):
+        raise StoreEntryUnreadable("fields are missing or unknown")
+    values = {name: data[name] for name in fields}
+    return Run(**{**values, "cells": tuple(values["cells"])})

@@ -1,0 +1,147 @@
+"""One build: prepare the pages that Sphinx is about to read, merge them when it reads them, and keep score.
+
+Variants run before reading starts, so that all kernels belong to one process even when pages are read in
+parallel, and docutils never stands between a failure and the author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from myst_nb.core.execute import ExecutionResult
+from nbformat import NotebookNode
+from sphinx.environment import BuildEnvironment
+
+from polybook.errors import Failure, PageFailed
+from polybook.obtain import Obtained, Runner
+from polybook.options import Options
+from polybook.page import Page, check_page, declares_frameworks
+from polybook.parser import Read
+from polybook.split import merge, split
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A page, ready to be merged.
+
+    Attributes:
+        text: The source that it was made from.
+        page: The page; None if it is not usable.
+        obtained: Runs by framework.
+    """
+
+    text: str
+    page: Page | None
+    obtained: dict[str, Obtained]
+
+
+class Session:
+    """What polybook knows during one build.
+
+    Attributes:
+        failures: Everything that went wrong, in the order in which it was found.
+        cells_run: How many cells were run.
+        recalled: How many runs came from the store.
+        ran: How many variants were run.
+    """
+
+    def __init__(self, options: Options, runner: Runner) -> None:
+        """Start a build."""
+        self.options = options
+        self.runner = runner
+        self.failures: list[Failure] = []
+        self.cells_run = 0
+        self.recalled = 0
+        self.ran = 0
+        self._prepared: dict[str, Prepared] = {}
+
+    def outdated(self, env: BuildEnvironment) -> list[str]:
+        """List the pages on which another run would be shown now than the one that is."""
+        shown: dict[str, dict[str, list[str]]] = getattr(env, "polybook_runs", {})
+        return sorted(
+            docname for docname, runs in shown.items() if any(self._differs(fw, *run) for fw, run in runs.items())
+        )
+
+    def _differs(self, framework: str, code: str, identity: str) -> bool:
+        if framework not in self.options.frameworks:
+            return True
+        found = self.runner.look_up(framework, code)
+        return (found.identity if found.state == "fresh" else "") != identity
+
+    def prepare(self, env: BuildEnvironment, docnames: Iterable[str], read: Any) -> None:
+        """Run or recall every variant of the pages that are about to be read.
+
+        Args:
+            env: Sphinx's environment.
+            docnames: The pages.
+            read: Turns (path, text) into a notebook, as the parser will.
+        """
+        for docname in docnames:
+            path = Path(env.doc2path(docname))
+            text = path.read_text("utf8") if path.suffix == ".md" and path.is_file() else ""
+            if declares_frameworks(text):
+                self._prepare(env, docname, text, read(str(path), text))
+
+    def _prepare(self, env: BuildEnvironment, docname: str, text: str, notebook: NotebookNode | None) -> Prepared:
+        path = Path(env.doc2path(docname)).resolve().relative_to(self.options.root).as_posix()
+        page: Page | None = None
+        obtained: dict[str, Obtained] = {}
+        try:
+            page = check_page(docname, path, text, notebook, self.options)
+        except PageFailed as failed:
+            self.failures += failed.failures
+        for framework in page.frameworks if page else ():
+            try:
+                result = self.runner.obtain(split(page, framework)) if page else None
+            except PageFailed as failed:
+                self.failures += failed.failures
+                continue
+            if result:
+                obtained[framework] = result
+                self._count(result)
+        self._prepared[docname] = prepared = Prepared(text, page, obtained)
+        return prepared
+
+    def _count(self, result: Obtained) -> None:
+        self.cells_run += result.cells_run
+        self.ran += result.cells_run > 0
+        self.recalled += result.cells_run == 0
+
+    def merged(self, env: BuildEnvironment, docname: str, text: str, read: Read | None) -> NotebookNode:
+        """Return the notebook to show for a page, and note on the environment which runs it shows.
+
+        A page that is not usable is shown without outputs; the build ends before anyone sees it.
+        """
+        prepared = self._prepared.get(docname)
+        if prepared is None or prepared.text != text:
+            # An extension changed the source after it was read from disk.
+            prepared = self._prepare(env, docname, text, read(text) if read else None)
+        if prepared.page is None:
+            return read(text) if read else NotebookNode(metadata=NotebookNode(), cells=[])
+        page = prepared.page
+        runs = {name: result.run for name, result in prepared.obtained.items()}
+        shown: dict[str, dict[str, list[str]]] = env.__dict__.setdefault("polybook_runs", {})
+        shown[docname] = {
+            name: [split(page, name).code, prepared.obtained[name].identity if name in runs else ""]
+            for name in page.frameworks
+        }
+        return merge(page, runs)
+
+    def execution_data(self, docname: str) -> ExecutionResult | None:
+        """Return what MyST-NB's execution table shows of a page; None if nothing of it was ever run."""
+        prepared = self._prepared.get(docname)
+        runs = [result.run for result in prepared.obtained.values()] if prepared else []
+        if not runs:
+            return None
+        return {
+            "mtime": max(datetime.fromisoformat(run.ended).timestamp() for run in runs),
+            "runtime": sum(run.elapsed_s for run in runs),
+            "method": "polybook",
+            "succeeded": True,
+            "error": None,
+            "traceback": None,
+        }

@@ -1,0 +1,228 @@
+"""Split a page into one variant per framework, and merge executed variants back.
+
+Stages 2 and 4 of a build (see ``ext.py``). Pure: a page in, variants out; a page and runs in, a notebook out.
+Merging variants that were not run gives the page's cells back.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nbformat import NotebookNode
+
+from polybook.page import Page, cell_tags
+from polybook.run import Run
+
+#: Cell tags that change what a run does; every other tag is display only.
+_EXECUTION_TAGS = {"raises-exception"}
+_SKIP_TAG = "skip-execution"
+#: Where ``merge`` leaves a note for ``tabs.py``, in a cell's metadata.
+DISPLAY_KEY = "polybook"
+#: The mime prefix under which MyST-NB's ``glue`` keeps a value that is not displayed.
+_GLUE_PREFIX = "application/papermill.record/"
+_LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A code cell of a variant.
+
+    Attributes:
+        index: Its place in the page's notebook.
+        line: 1-based line of its first line of code in the page's source.
+        source: The code.
+        tags: Those of its tags that change how it runs, sorted.
+    """
+
+    index: int
+    line: int
+    source: str
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The code of one framework on one page, in order.
+
+    Attributes:
+        docname: Sphinx's name for the page.
+        path: The page's source file, relative to the book.
+        framework: The framework's name.
+        cells: The cells that run.
+        needs: What the variant needs (``gpu``), or an empty text.
+        timeout_s: Seconds that a cell may take; None if the page does not say.
+    """
+
+    docname: str
+    path: str
+    framework: str
+    cells: tuple[Cell, ...]
+    needs: str = ""
+    timeout_s: float | None = None
+
+    @property
+    def code(self) -> str:
+        """The digest of what runs: sources and the tags that change execution, nothing else."""
+        content = [[cell.source, list(cell.tags)] for cell in self.cells]
+        return hashlib.sha256(json.dumps(["cells", content]).encode()).hexdigest()
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the variant as plain data, for a machine that has neither Sphinx nor MyST-NB."""
+        return {
+            "page": self.docname,
+            "path": self.path,
+            "framework": self.framework,
+            "code": self.code,
+            "needs": self.needs,
+            "timeout_s": self.timeout_s,
+            "cells": [{"index": c.index, "line": c.line, "source": c.source, "tags": list(c.tags)} for c in self.cells],
+        }
+
+
+def split(page: Page, framework: str) -> Variant:
+    """Take out of a page what one framework's kernel runs.
+
+    Cells tagged with other frameworks only, cells tagged ``skip-execution`` and empty cells are left out.
+    """
+    cells = []
+    for index, cell in enumerate(page.notebook.cells):
+        tags = cell_tags(cell)
+        owners = set(tags) & set(page.frameworks)
+        runs = cell.cell_type == "code" and cell.source.strip() and _SKIP_TAG not in tags
+        if runs and (not owners or framework in owners):
+            execution_tags = tuple(sorted(_EXECUTION_TAGS & set(tags)))
+            cells.append(Cell(index, page.lines[index], cell.source, execution_tags))
+    return Variant(page.docname, page.path, framework, tuple(cells), page.needs.get(framework, ""), page.timeout_s)
+
+
+def merge(page: Page, runs: Mapping[str, Run]) -> NotebookNode:
+    """Put the outputs of runs back to the cells that they came from.
+
+    A cell that is shown in a tab gets a note in its metadata (``polybook: {group, framework, panel}``): cells of
+    one group make one tab set. An untagged cell with visible output becomes one cell a framework; without
+    any it stays as it was.
+
+    Args:
+        page: The page.
+        runs: A run of each framework that has one; a framework may be absent.
+
+    Returns:
+        A new notebook; the page's own is left alone.
+    """
+    results = {name: _by_index(split(page, name), run) for name, run in runs.items()}
+    notebook = copy.deepcopy(page.notebook)
+    source_map = notebook.metadata.get("source_map", [0] * len(notebook.cells))
+    cells: list[NotebookNode] = []
+    new_map: list[int] = []
+    group = -1
+    previous_tagged = False
+    for index, cell in enumerate(notebook.cells):
+        shown = _display(page, cell, {name: results.get(name, {}).get(index) for name in page.frameworks})
+        tagged = cell.cell_type == "code" and bool(set(cell_tags(cell)) & set(page.frameworks))
+        if cell.cell_type == "code" and not (tagged and previous_tagged):
+            group += 1
+        previous_tagged = tagged or (previous_tagged and _is_invisible(cell))
+        for copied in shown:
+            if DISPLAY_KEY in copied.metadata:
+                copied.metadata[DISPLAY_KEY]["group"] = group
+        cells += shown
+        new_map += [source_map[index]] * len(shown)
+    notebook.cells = cells
+    _finish_metadata(notebook, new_map, runs)
+    return notebook
+
+
+def _display(page: Page, cell: NotebookNode, results: Mapping[str, dict[str, Any] | None]) -> list[NotebookNode]:
+    """Make the cells that stand for ``cell`` on the merged page, one for each panel that it is shown in."""
+    if cell.cell_type != "code":
+        return [cell]
+    if "tags" in cell.metadata:
+        cell.metadata["tags"] = cell_tags(cell)
+    owners = [name for name in page.frameworks if name in cell_tags(cell)]
+    if not owners:
+        if not any(_visible(cell, result["outputs"]) for result in results.values() if result):
+            for name, result in results.items():
+                _add_outputs(cell, name, result)
+            return [cell]
+        owners = list(page.frameworks)
+    panels: list[NotebookNode] = []
+    for name in owners:
+        panel = copy.deepcopy(cell)
+        panel.metadata[DISPLAY_KEY] = {"framework": name, "panel": page.frameworks.index(name)}
+        if panels:
+            panel["id"] = f"{cell.get('id', '')}-{name}"[-64:]
+            _rename_figure(panel, name)
+        _add_outputs(panel, name, results[name])
+        panels.append(panel)
+    return panels
+
+
+def _add_outputs(cell: NotebookNode, framework: str, result: dict[str, Any] | None) -> None:
+    if not result:
+        return
+    outputs = [NotebookNode(_prefix_glue(copy.deepcopy(output), framework)) for output in result["outputs"]]
+    cell.outputs = [*cell.get("outputs", []), *(_as_node(output) for output in outputs)]
+    cell.execution_count = result["execution_count"]
+
+
+def _as_node(value: Any) -> Any:
+    if isinstance(value, dict):
+        return NotebookNode({key: _as_node(item) for key, item in value.items()})
+    return [_as_node(item) for item in value] if isinstance(value, list) else value
+
+
+def _prefix_glue(output: dict[str, Any], framework: str) -> dict[str, Any]:
+    """Prefix a glued value's key, so that the same key of two frameworks names two values."""
+    scrapbook = output.get("metadata", {}).get("scrapbook")
+    if scrapbook and "name" in scrapbook:
+        scrapbook["name"] = f"{framework}.{scrapbook['name']}"
+    return output
+
+
+def _visible(cell: NotebookNode, outputs: list[dict[str, Any]]) -> bool:
+    """Tell whether a reader would see any of these outputs."""
+    tags = set(cell_tags(cell))
+    if tags & {"remove-output", "remove_output", "remove-cell", "remove_cell"}:
+        return False
+    return any(
+        f"remove-{output.get('name')}" not in tags
+        if output["output_type"] == "stream"
+        else not all(mime.startswith(_GLUE_PREFIX) for mime in output.get("data", {"error": ""}))
+        for output in outputs
+    )
+
+
+def _rename_figure(cell: NotebookNode, framework: str) -> None:
+    """Give a copied cell's figure a label of its own: ``fig`` in the first panel, ``fig-mxnet`` in MXNet's."""
+    for key in ("mystnb", "render"):
+        figure = cell.metadata.get(key, {}).get("figure", {})
+        if "name" in figure:
+            figure["name"] = f"{figure['name']}-{framework}"
+
+
+def _is_invisible(cell: NotebookNode) -> bool:
+    """Tell whether a prose cell renders to nothing: MyST comments only."""
+    return cell.cell_type == "markdown" and all(
+        not line.strip() or line.startswith("%") for line in cell.source.splitlines()
+    )
+
+
+def _by_index(variant: Variant, run: Run) -> dict[int, dict[str, Any]]:
+    return {cell.index: result for cell, result in zip(variant.cells, run.cells, strict=True)}
+
+
+def _finish_metadata(notebook: NotebookNode, source_map: list[int], runs: Mapping[str, Run]) -> None:
+    """Set what MyST-NB needs to render without a kernel: cell lines, the language, and widgets."""
+    if "source_map" in notebook.metadata:
+        notebook.metadata["source_map"] = source_map
+    languages = [run.metadata["language_info"] for run in runs.values() if "language_info" in run.metadata]
+    notebook.metadata.setdefault("language_info", _as_node(languages[0] if languages else dict(_LANGUAGE)))
+    for run in runs.values():
+        for mime, widgets in run.metadata.get("widgets", {}).items():
+            known = notebook.metadata.setdefault("widgets", NotebookNode()).setdefault(mime, _as_node(widgets))
+            known["state"].update(_as_node(widgets["state"]))

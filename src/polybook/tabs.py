@@ -1,0 +1,62 @@
+"""The one place that touches sphinx-design: put the cells of one group into one synchronised tab set.
+
+The nodes are those that sphinx-design's own ``tab-set`` directive makes, so that its script, style and
+non-HTML fallbacks apply. Guarded by ``tests/test_sphinx_design.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+from sphinx_design.shared import create_component
+
+from polybook.split import DISPLAY_KEY
+
+#: The sync group of every tab set: the name of the URL parameter (``?framework=mxnet``) as well.
+SYNC_GROUP = "framework"
+
+
+class GroupCells(SphinxTransform):
+    """Turn neighbouring code cells of one group into a tab set."""
+
+    # Before docutils' PropagateTargets (260), so that a label above a cell lands on the tab set as a whole.
+    default_priority = 200
+
+    def apply(self, **_: Any) -> None:
+        """Group the cells of this document."""
+        groups: dict[int, list[nodes.container]] = {}
+        for node in self.document.findall(nodes.container):
+            if node.get("nb_element") != "cell_code":
+                continue
+            note = node["cell_metadata"].get(DISPLAY_KEY)
+            if note:
+                groups.setdefault(note["group"], []).append(node)
+        titles = {name: entry["title"] for name, entry in self.config.polybook_frameworks.items()}
+        for cells in groups.values():
+            _replace_by_tabs(cells, titles)
+
+
+def _replace_by_tabs(cells: list[nodes.container], titles: dict[str, str]) -> None:
+    parent = cells[0].parent
+    place = parent.index(cells[0])
+    panels: dict[tuple[int, str], list[nodes.container]] = {}
+    for cell in cells:
+        note = cell["cell_metadata"][DISPLAY_KEY]
+        panels.setdefault((note["panel"], note["framework"]), []).append(cell)
+        parent.remove(cell)
+    classes = ["sd-tab-set", "polybook-tabs"] + ["polybook-only"] * (len(panels) == 1)
+    tab_set = create_component("tab-set", classes=classes)
+    tab_set.source, tab_set.line = cells[0].source, cells[0].line
+    for (_, name), content in sorted(panels.items(), key=lambda item: item[0]):
+        tab_set += _tab(titles[name], name, content)
+    parent.insert(place, tab_set)
+
+
+def _tab(title: str, sync_id: str, content: list[nodes.container]) -> nodes.container:
+    label = nodes.rubric(title, title, classes=["sd-tab-label"], sync_id=sync_id, sync_group=SYNC_GROUP)
+    item = create_component("tab-item", classes=["sd-tab-item"], selected=False)
+    item += label
+    item += create_component("tab-content", children=content, classes=["sd-tab-content"])
+    return item

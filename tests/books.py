@@ -1,0 +1,177 @@
+"""Small makers for tests: books on disk that can be built, and notebooks in memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from bs4 import BeautifulSoup, Tag
+from nbformat import NotebookNode
+
+from polybook.options import Framework, Options, read_options
+from polybook.page import Page, check_page
+
+REPOSITORY = Path(__file__).parents[1]
+MINIBOOK = REPOSITORY / "tests" / "minibook"
+BIN = Path(sys.executable).parent
+
+#: The start of a page that runs in both of the minibook's frameworks.
+BOTH = "---\nfile_format: mystnb\npolybook:\n  frameworks: [alpha, beta]\n---\n\n"
+
+
+def cell(code: str, *tags: str) -> str:
+    """Write a code cell as MyST."""
+    options = f":tags: [{', '.join(tags)}]\n" if tags else ""
+    return f"```{{code-cell}}\n{options}{code}\n```\n\n"
+
+
+def page_text(*parts: str, title: str = "Page") -> str:
+    """Write a page of both frameworks from cells and prose."""
+    return BOTH + f"# {title}\n\n" + "".join(parts)
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a command left: exit status and everything it printed, without colours."""
+
+    status: int
+    output: str
+
+    @property
+    def cells_run(self) -> int:
+        """How many cells the build says it ran; 0 if it says nothing, having read no page."""
+        found = re.search(r"polybook: (\d+) cells? run", self.output)
+        return int(found[1]) if found else 0
+
+    def ran(self) -> list[tuple[str, str]]:
+        """The variants that were run, as (page, framework), in order."""
+        return re.findall(r"^(\S+) \[(\w+)\]: ran ", self.output, re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Book:
+    """A book on disk.
+
+    Attributes:
+        root: Its folder.
+    """
+
+    root: Path
+
+    def keep_only(self, pages: Mapping[str, str]) -> None:
+        """Replace all pages but the index by the given ones."""
+        names = "".join(f"  - file: {name}\n" for name in pages)
+        (self.root / "_toc.yml").write_text(f"format: jb-book\nroot: index\nchapters:\n{names}")
+        for path in self.root.glob("*.md"):
+            if path.stem != "index":
+                path.unlink()
+        for name, text in pages.items():
+            self.write(name, text)
+
+    def path(self, page: str) -> Path:
+        """The source of a page."""
+        return self.root / f"{page}.md"
+
+    def read(self, page: str) -> str:
+        """The text of a page."""
+        return self.path(page).read_text("utf8")
+
+    def write(self, page: str, text: str) -> None:
+        """Change a page."""
+        self.path(page).write_text(text, "utf8")
+
+    def replace(self, page: str, old: str, new: str) -> None:
+        """Change a piece of a page that must be there."""
+        text = self.read(page)
+        assert old in text
+        self.write(page, text.replace(old, new))
+
+    def command(self, *arguments: str) -> list[str]:
+        """The command line that builds this book, with further arguments."""
+        return [str(BIN / "jupyter-book"), "build", str(self.root), *arguments]
+
+    def build(self, *arguments: str, timeout: float = 120) -> Built:
+        """Build the book with the plain command."""
+        return run(*self.command(*arguments), cwd=self.root, timeout=timeout)
+
+    def polybook(self, *arguments: str) -> Built:
+        """Call ``python -m polybook`` in the book."""
+        return run(sys.executable, "-m", "polybook", *arguments, cwd=self.root)
+
+    def html(self, page: str) -> BeautifulSoup:
+        """The built page."""
+        return BeautifulSoup((self.root / "_build" / "html" / f"{page}.html").read_text("utf8"), "html.parser")
+
+    def article(self, page: str) -> Tag:
+        """The part of a built page that its author wrote."""
+        found = self.html(page).find("article", class_="bd-article")
+        assert isinstance(found, Tag)
+        return found
+
+    def has_html(self) -> bool:
+        """Whether any page was written."""
+        return any((self.root / "_build" / "html").glob("*.html"))
+
+    def store_files(self) -> list[Path]:
+        """Everything in the local store."""
+        return sorted(path for path in (self.root / ".polybook").rglob("*") if path.is_file())
+
+
+def run(*command: str, cwd: Path, timeout: float = 120) -> Built:
+    """Run a command and keep what it printed, standard error included."""
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
+    done = subprocess.run(
+        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=timeout, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return Built(done.returncode, re.sub(r"\x1b\[[0-9;]*[mK]", "", done.stdout))
+
+
+def tabs(article: Tag) -> list[dict[str, Tag]]:
+    """The tab sets of a page, in order: panels by their label's text."""
+    found = []
+    for tab_set in article.find_all("div", class_="sd-tab-set"):
+        labels = tab_set.find_all("label", recursive=False)
+        panels = tab_set.find_all("div", class_="sd-tab-content", recursive=False)
+        found.append({label.get_text(strip=True): panel for label, panel in zip(labels, panels, strict=True)})
+    return found
+
+
+def options(root: Path = Path("/book"), **values: object) -> Options:
+    """Options of a book with the frameworks pytorch and mxnet."""
+    frameworks = {name: {"title": name.title(), "environment": f".venv-{name}"} for name in ("pytorch", "mxnet")}
+    return read_options({"polybook_frameworks": frameworks, **values}, root)
+
+
+def framework(name: str = "pytorch", root: Path = Path("/book")) -> Framework:
+    """One of those frameworks."""
+    return options(root).frameworks[name]
+
+
+def notebook(cells: list[str | NotebookNode]) -> NotebookNode:
+    """A notebook of code cells, given as text or made by ``tagged`` and ``prose``."""
+    made = [tagged(source) if isinstance(source, str) else source for source in cells]
+    return nbformat.v4.new_notebook(cells=made)
+
+
+def tagged(source: str, *tags: str) -> NotebookNode:
+    """A code cell with tags."""
+    return nbformat.v4.new_code_cell(source, metadata={"tags": list(tags)} if tags else {})
+
+
+def prose(text: str) -> NotebookNode:
+    """A prose cell."""
+    return nbformat.v4.new_markdown_cell(text)
+
+
+def page(cells: list[str | NotebookNode], frameworks: str = "pytorch, mxnet", **settings: object) -> Page:
+    """A checked page made of these cells."""
+    lines = "".join(f"  {key}: {value}\n" for key, value in settings.items())
+    text = f"---\nfile_format: mystnb\npolybook:\n  frameworks: [{frameworks}]\n{lines}---\n"
+    return check_page("page", "page.md", text, notebook(cells), options())

@@ -1,0 +1,40 @@
+"""Fixtures: a copy of the minibook with light stand-in environments that really differ."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from books import MINIBOOK, Book
+
+from polybook.environments import make_environments
+from polybook.options import config_file_options
+
+
+@pytest.fixture(scope="session")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The environments of the minibook's frameworks by name, made as an author's are."""
+    root = tmp_path_factory.mktemp("environments") / "book"
+    shutil.copytree(MINIBOOK, root)
+    options = config_file_options(root)
+    make_environments(options)
+    return {name: framework.environment for name, framework in options.frameworks.items()}
+
+
+@pytest.fixture
+def make_book(tmp_path: Path, environments: dict[str, Path]) -> Callable[..., Book]:
+    """Make a book: the minibook, or only the given pages of it or of the test's own (``name=text``)."""
+
+    def make(name: str = "book", **pages: str) -> Book:
+        root = tmp_path / name
+        shutil.copytree(MINIBOOK, root)
+        for framework, environment in environments.items():
+            (root / f".venv-{framework}").symlink_to(environment)
+        book = Book(root)
+        if pages:
+            book.keep_only(pages)
+        return book
+
+    return make

@@ -1,0 +1,1 @@
+"""Stands for the project's own package that kernels import."""
