@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import nbformat
+from jupyter_client.client import KernelClient
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -97,7 +98,7 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
                 record_timing=True,
                 log=_quiet_log(),
             )
-            await _connect(client, folder)
+            kernel_client = await _connect(client, folder)
             try:
                 for index, cell in enumerate(variant.cells):
                     progress.cell(index + 1)
@@ -107,7 +108,7 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
                         raise failure.cell(cell, index, notebook.cells[index], error, timeout) from error
                 client.set_widgets_metadata()
             finally:
-                client.kc.stop_channels()
+                kernel_client.stop_channels()
     except KernelStartFailed as error:
         what = f"its kernel did not start: {error}"
         raise failure.environment(what, "ipykernel" in str(error)) from error
@@ -126,7 +127,7 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
     )
 
 
-async def _connect(client: NotebookClient, folder: Path) -> None:
+async def _connect(client: NotebookClient, folder: Path) -> KernelClient:
     """Wait until the kernel answers, and keep what it says about its language."""
     try:
         kernel_client = await client.async_start_new_kernel_client()
@@ -136,6 +137,7 @@ async def _connect(client: NotebookClient, folder: Path) -> None:
     if reply is None:
         raise KernelStartFailed("it did not answer")
     client.nb.metadata["language_info"] = reply["content"]["language_info"]
+    return kernel_client
 
 
 async def _until_signal(job: Coroutine[Any, Any, Run]) -> Run:

@@ -22,6 +22,9 @@ from polybook.session import Session
 
 logger = logging.getLogger(__name__)
 
+#: With -W Sphinx turns the first message into an exception, and the other failures would not be told.
+_NO_EXCEPTION = {"skip_warningsiserror": True}
+
 #: Raised when what is kept on Sphinx's environment changes shape.
 ENV_VERSION = 1
 
@@ -111,6 +114,6 @@ def _finish(session: Session) -> None:
         )
     if session.failures:
         for failure in sorted(set(session.failures)):
-            logger.error("%s", failure, type="polybook", subtype="failure")
-        logger.error("polybook: %d failures, no page was written", len(set(session.failures)))
+            logger.error("%s", failure, type="polybook", subtype="failure", extra=_NO_EXCEPTION)
+        logger.error("polybook: %d failures, no page was written", len(set(session.failures)), extra=_NO_EXCEPTION)
         sys.exit(1)

@@ -21,7 +21,7 @@ from polybook.obtain import Obtained, Runner
 from polybook.options import Options
 from polybook.page import Page, check_page, declares_frameworks
 from polybook.parser import Read
-from polybook.split import merge, split
+from polybook.split import LANGUAGE, merge, split
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,9 @@ class Session:
             # An extension changed the source after it was read from disk.
             prepared = self._prepare(env, docname, text, read(text) if read else None)
         if prepared.page is None:
-            return read(text) if read else NotebookNode(metadata=NotebookNode(), cells=[])
+            notebook = read(text) if read else NotebookNode(metadata=NotebookNode(), cells=[])
+            notebook.metadata["language_info"] = NotebookNode(LANGUAGE)
+            return notebook
         page = prepared.page
         runs = {name: result.run for name, result in prepared.obtained.items()}
         shown: dict[str, dict[str, list[str]]] = env.__dict__.setdefault("polybook_runs", {})

@@ -25,7 +25,8 @@ _SKIP_TAG = "skip-execution"
 DISPLAY_KEY = "polybook"
 #: The mime prefix under which MyST-NB's ``glue`` keeps a value that is not displayed.
 _GLUE_PREFIX = "application/papermill.record/"
-_LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
+#: What a page is written in when no kernel has said so.
+LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,7 @@ def _finish_metadata(notebook: NotebookNode, source_map: list[int], runs: Mappin
     if "source_map" in notebook.metadata:
         notebook.metadata["source_map"] = source_map
     languages = [run.metadata["language_info"] for run in runs.values() if "language_info" in run.metadata]
-    notebook.metadata.setdefault("language_info", _as_node(languages[0] if languages else dict(_LANGUAGE)))
+    notebook.metadata.setdefault("language_info", _as_node(languages[0] if languages else dict(LANGUAGE)))
     for run in runs.values():
         for mime, widgets in run.metadata.get("widgets", {}).items():
             known = notebook.metadata.setdefault("widgets", NotebookNode()).setdefault(mime, _as_node(widgets))
