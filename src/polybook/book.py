@@ -42,7 +42,9 @@ def open_book(root: Path) -> Book:
     config_file_options(root)
     from jupyter_book.config import get_final_config
 
-    config, _ = get_final_config(user_yaml=root / "_config.yml", sourcedir=root, raise_on_invalid=False)
+    # Jupyter Book takes this one key out of what its command line would give.
+    cli_config = {"latex_individualpages": False}
+    config, _ = get_final_config(user_yaml=root / "_config.yml", cli_config=cli_config, sourcedir=root)
     return Book(root.resolve(), read_options(config, root), config)
 
 

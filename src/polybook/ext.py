@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError as SphinxConfigError
 from sphinx.util import logging
+from sphinx.util.console import red
 
 from polybook.errors import ConfigError, Interrupted
 from polybook.obtain import Runner
@@ -21,9 +22,6 @@ from polybook.options import DEFAULTS, read_options
 from polybook.session import Session
 
 logger = logging.getLogger(__name__)
-
-#: With -W Sphinx turns the first message into an exception, and the other failures would not be told.
-_NO_EXCEPTION = {"skip_warningsiserror": True}
 
 #: Raised when what is kept on Sphinx's environment changes shape.
 ENV_VERSION = 1
@@ -113,7 +111,11 @@ def _finish(session: Session) -> None:
             "polybook: %d cells run in %d variants, %d runs recalled", session.cells_run, session.ran, session.recalled
         )
     if session.failures:
-        for failure in sorted(set(session.failures)):
-            logger.error("%s", failure, type="polybook", subtype="failure", extra=_NO_EXCEPTION)
-        logger.error("polybook: %d failures, no page was written", len(set(session.failures)), extra=_NO_EXCEPTION)
+        failures = sorted(set(session.failures))
+        # Not through Sphinx's logger: it holds messages back while it reads and, with -W, raises at the first one.
+        print(file=sys.stderr)
+        for failure in failures:
+            print(red(f"ERROR: {failure}"), file=sys.stderr)
+        plural = "s" * (len(failures) != 1)
+        print(red(f"polybook: {len(failures)} failure{plural}, no page was written"), file=sys.stderr, flush=True)
         sys.exit(1)
