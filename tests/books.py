@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ from bs4 import BeautifulSoup, Tag
 from nbformat import NotebookNode
 
 from polybook.options import Framework, Options, read_options
-from polybook.page import Page, check_page
+from polybook.page import Page, check_page, read_page
+from polybook.run import Run
+from polybook.split import Variant
 
 REPOSITORY = Path(__file__).parents[1]
 MINIBOOK = REPOSITORY / "tests" / "minibook"
@@ -123,6 +126,17 @@ class Book:
         return sorted(path for path in (self.root / ".polybook").rglob("*") if path.is_file())
 
 
+def copy_minibook(root: Path, environments: Mapping[str, Path], pages: Mapping[str, str] | None = None) -> Book:
+    """Copy the minibook, with the environments that were made for the tests; replace its pages if some are given."""
+    shutil.copytree(MINIBOOK, root)
+    for framework, environment in environments.items():
+        (root / f".venv-{framework}").symlink_to(environment)
+    book = Book(root)
+    if pages:
+        book.keep_only(pages)
+    return book
+
+
 def run(*command: str, cwd: Path, timeout: float = 120) -> Built:
     """Run a command and keep what it printed, standard error included."""
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
@@ -175,3 +189,64 @@ def page(cells: list[str | NotebookNode], frameworks: str = "pytorch, mxnet", **
     lines = "".join(f"  {key}: {value}\n" for key, value in settings.items())
     text = f"---\nfile_format: mystnb\npolybook:\n  frameworks: [{frameworks}]\n{lines}---\n"
     return check_page("page", "page.md", text, notebook(cells), options())
+
+
+def myst_page(text: str, docname: str = "page", **values: object) -> Page:
+    """A checked page, read from its source by MyST-NB itself; ``values`` are configuration."""
+    from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
+    from myst_parser.config.main import MdParserConfig
+
+    def read(source: str) -> NotebookNode | None:
+        if not is_myst_markdown_notebook(source):
+            return None
+        config = MdParserConfig(enable_extensions={"colon_fence", "dollarmath"})
+        return read_myst_markdown_notebook(source, config, add_source_map=True)
+
+    return read_page(docname, f"{docname}.md", text, read, options(**values))
+
+
+def front_matter(*lines: str) -> str:
+    """The front matter of a page, with these lines below ``file_format``."""
+    return "\n".join(["---", "file_format: mystnb", *lines, "---", "", ""])
+
+
+def sources(variant: Variant) -> list[str]:
+    """The code of a variant's cells."""
+    return [cell.source for cell in variant.cells]
+
+
+def run_of(variant: Variant, outputs: Mapping[int, list[dict[str, object]]] | None = None, **values: object) -> Run:
+    """A run of a variant, as if it had been made; ``outputs`` by the cell's place on the page."""
+    found = outputs or {}
+    cells = tuple(
+        {"outputs": found.get(cell.index, []), "execution_count": count, "started": "", "elapsed_s": 0.5}
+        for count, cell in enumerate(variant.cells, start=1)
+    )
+    fields: dict[str, object] = {
+        "page": variant.docname,
+        "framework": variant.framework,
+        "code": variant.code,
+        "circumstances": {"pins": "1"},
+        "started": "2026-01-02T03:04:05+00:00",
+        "ended": "2026-01-02T03:04:06+00:00",
+        "elapsed_s": 1.0,
+        "cells": cells,
+        "metadata": {"language_info": {"name": "python", "version": "3.11"}},
+    }
+    return Run(**{**fields, **values})  # type: ignore[arg-type]
+
+
+def printed(text: str, stream: str = "stdout") -> dict[str, object]:
+    """An output that was printed."""
+    return {"output_type": "stream", "name": stream, "text": text}
+
+
+def displayed(data: Mapping[str, object], **metadata: object) -> dict[str, object]:
+    """An output that was displayed."""
+    return {"output_type": "display_data", "data": dict(data), "metadata": metadata}
+
+
+def glued(name: str, text: str, visible: bool = False) -> dict[str, object]:
+    """A value as MyST-NB's ``glue`` keeps it."""
+    prefix = "" if visible else "application/papermill.record/"
+    return displayed({f"{prefix}text/plain": text}, scrapbook={"name": name, "mime_prefix": prefix})

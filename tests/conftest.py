@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from books import MINIBOOK, Book
+from books import MINIBOOK, Book, copy_minibook
 
 from polybook.environments import make_environments
 from polybook.options import config_file_options
@@ -23,18 +23,20 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: framework.environment for name, framework in options.frameworks.items()}
 
 
+@pytest.fixture(scope="session")
+def minibook(tmp_path_factory: pytest.TempPathFactory, environments: dict[str, Path]) -> Book:
+    """The minibook, built once with warnings as errors; for looking at, not for changing."""
+    book = copy_minibook(tmp_path_factory.mktemp("minibook") / "book", environments)
+    built = book.build("-W", "--keep-going")
+    assert built.status == 0, built.output
+    return book
+
+
 @pytest.fixture
 def make_book(tmp_path: Path, environments: dict[str, Path]) -> Callable[..., Book]:
     """Make a book: the minibook, or only the given pages of it or of the test's own (``name=text``)."""
 
     def make(name: str = "book", **pages: str) -> Book:
-        root = tmp_path / name
-        shutil.copytree(MINIBOOK, root)
-        for framework, environment in environments.items():
-            (root / f".venv-{framework}").symlink_to(environment)
-        book = Book(root)
-        if pages:
-            book.keep_only(pages)
-        return book
+        return copy_minibook(tmp_path / name, environments, pages)
 
     return make

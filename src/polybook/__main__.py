@@ -73,7 +73,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.framework and arguments.framework not in book.options.frameworks:
         known = ", ".join(book.options.frameworks)
         raise ConfigError(f"framework {arguments.framework!r} is unknown (known: {known}).\nCorrect the name.")
-    runner = Runner(book.options, say=print, warn=lambda text: print(f"warning: {text}", file=sys.stderr))
+    runner = Runner(
+        book.options, say=print, warn=lambda text: print(f"warning: {text}", file=sys.stderr), live=sys.stderr
+    )
     failures: list[Failure] = []
     for page in pages(book, arguments.pages):
         if isinstance(page, PageFailed):
@@ -86,7 +88,9 @@ def _run(arguments: argparse.Namespace) -> int:
                 except PageFailed as failed:
                     failures += failed.failures
                     continue
-                if result and not result.cells_run:
+                if result is None:
+                    print(f"{page.docname} [{name}]: not run, since _config.yml says `execute_notebooks: off`")
+                elif not result.cells_run:
                     print(f"{page.docname} [{name}]: fresh, of {_when(result.run.started)}")
     return _tell(failures)
 

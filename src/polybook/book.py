@@ -6,16 +6,18 @@ as in a build.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from nbformat import NotebookNode
 
 from polybook.errors import ConfigError, PageFailed
 from polybook.options import Options, config_file_options, read_options
-from polybook.page import Page, check_page, declares_frameworks
+from polybook.page import Page, declares_frameworks, read_page
 
 
 @dataclass(frozen=True)
@@ -64,20 +66,29 @@ def pages(book: Book, names: Iterable[str] = ()) -> Iterator[Page | PageFailed]:
     sources = _sources(book)
     for docname in _chosen(book, sources, names):
         path = sources[docname]
-        text = path.read_text("utf8")
+        # As Sphinx does: an editor's byte order mark is no part of the page.
+        text = path.read_text("utf-8-sig")
         if declares_frameworks(text):
             try:
-                yield check_page(
-                    docname, path.relative_to(book.root).as_posix(), text, _read(book, path, text), book.options
+                yield read_page(
+                    docname,
+                    path.relative_to(book.root).as_posix(),
+                    text,
+                    functools.partial(_read, book, path),
+                    book.options,
                 )
             except PageFailed as failed:
                 yield failed
 
 
 def _sources(book: Book) -> dict[str, Path]:
-    from sphinx_external_toc.parsing import parse_toc_yaml
+    from sphinx_external_toc.parsing import MalformedError, parse_toc_yaml
 
-    site = parse_toc_yaml(book.root / "_toc.yml")
+    path = book.root / "_toc.yml"
+    try:
+        site = parse_toc_yaml(path)
+    except (OSError, MalformedError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: {getattr(error, 'strerror', None) or error}.\nCorrect it.") from error
     named = {docname: book.root / f"{docname}.md" for docname in (doc.removesuffix(".md") for doc in site)}
     return {docname: path for docname, path in named.items() if path.is_file()}
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def circumstances(framework: Framework, options: Options) -> dict[str, str]:
     """
     return {
         "pins": _digest(_pins(framework.requirements)),
-        "environment": _digest(_distributions(framework.environment)),
+        "environment": _digest(_distributions(framework)),
         "interpreter": _digest(_interpreter(framework)),
         "packages": _digest(_package_files(options.packages)),
         "machine": _digest(_machine()),
@@ -53,18 +54,24 @@ def _pins(path: Path) -> list[str]:
     """The requirements themselves: comments in a pin file say why a package is there and change nothing."""
     if not path.is_file():
         return []
-    lines = (line.partition("#")[0].strip() for line in path.read_text("utf8").splitlines())
+    # As pip reads it, a comment starts a line or follows a space: the `#` of a URL holds a wheel's hash.
+    lines = (re.split(r"(?:^|\s)#", line, maxsplit=1)[0].strip() for line in path.read_text("utf8").splitlines())
     return sorted(line for line in lines if line)
 
 
-def _distributions(environment: Path) -> list[str]:
+def _distributions(framework: Framework) -> list[str]:
     """Installed distributions, by the names of their metadata folders (name and version)."""
-    return sorted(path.name for path in environment.glob("lib/python*/site-packages/*.dist-info"))
+    return sorted(path.name for path in _prefix(framework).glob("lib/python*/site-packages/*.dist-info"))
+
+
+def _prefix(framework: Framework) -> Path:
+    """The folder of the environment, also where an interpreter is configured instead of it."""
+    return framework.python.parents[1]
 
 
 def _interpreter(framework: Framework) -> list[str]:
     """The real interpreter and, for a virtual environment, the version it was made for."""
-    config = framework.environment / "pyvenv.cfg"
+    config = _prefix(framework) / "pyvenv.cfg"
     version = [line for line in _read_lines(config) if line.startswith(("version", "implementation"))]
     real = framework.python.resolve()
     size = real.stat().st_size if real.exists() else 0

@@ -70,7 +70,9 @@ def make_environment(framework: Framework, root: Path) -> bool:
     stamp.unlink(missing_ok=True)
     uv = _find_uv()
     if not framework.python.exists():
-        _run(uv, "venv", "--quiet", "--clear", "--python", PYTHON_VERSION, str(framework.environment))
+        # Only what is an environment may be cleared: a wrong path in _config.yml would empty that folder.
+        clear = ("--clear",) if (framework.environment / "pyvenv.cfg").is_file() else ()
+        _run(uv, "venv", "--quiet", *clear, "--python", PYTHON_VERSION, str(framework.environment))
     target = ("--quiet", "--python", str(framework.python))
     _run(uv, "pip", "sync", *target, str(framework.requirements))
     if (root / "pyproject.toml").is_file():
@@ -102,16 +104,21 @@ def _find_uv() -> str:
 def _run(*command: str) -> None:
     # VIRTUAL_ENV would send uv to the book's own environment.
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
-    done = subprocess.run(  # noqa: S603 - the command is ours, without a shell
-        command, env=environment, stderr=subprocess.PIPE, text=True, check=False
-    )
+    try:
+        done = subprocess.run(  # noqa: S603 - the command is ours, without a shell
+            command, env=environment, stderr=subprocess.PIPE, text=True, check=False
+        )
+    except OSError as error:
+        raise EnvironmentFailed(f"{command[0]}: {error.strerror}.\nCorrect $UV, or unset it.") from error
     if done.returncode:
         raise EnvironmentFailed(f"`{Path(command[0]).name} {' '.join(command[1:3])}` said:\n{done.stderr.strip()}")
 
 
 def _summary(options: Options, broken: dict[str, str]) -> str:
     working = [
-        name for name, fw in options.frameworks.items() if name not in broken and (fw.environment / _STAMP).exists()
+        name
+        for name, fw in options.frameworks.items()
+        if name not in broken and (fw.environment.is_file() or (fw.environment / _STAMP).exists())
     ]
     lines = []
     for name, why in broken.items():

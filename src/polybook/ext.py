@@ -19,17 +19,14 @@ from sphinx.util.console import red
 from polybook.errors import ConfigError, Interrupted
 from polybook.obtain import Runner
 from polybook.options import DEFAULTS, read_options
-from polybook.session import Session
+from polybook.session import Session, shown_runs
 
 logger = logging.getLogger(__name__)
-
-#: Raised when what is kept on Sphinx's environment changes shape.
-ENV_VERSION = 1
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register configuration, the parser, the transform and the events."""
-    from polybook.tabs import GroupCells
+    from polybook.tabs import GroupCells, add_script, copy_script
 
     app.setup_extension("myst_nb")
     app.setup_extension("sphinx_design")
@@ -38,9 +35,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(GroupCells)
     # After MyST-NB's own handler (500) has made its configuration.
     app.connect("builder-inited", _start, priority=600)
+    app.connect("html-page-context", add_script)
+    app.connect("build-finished", copy_script)
     return {
-        "version": "1",
-        "env_version": ENV_VERSION,
         "parallel_read_safe": True,
         "parallel_write_safe": True,
     }
@@ -92,12 +89,12 @@ def _warn(message: str) -> None:
 
 
 def _purge(_: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    getattr(env, "polybook_runs", {}).pop(docname, None)
+    shown_runs(env).pop(docname, None)
 
 
 def _merge_info(_: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
-    runs = getattr(other, "polybook_runs", {})
-    env.__dict__.setdefault("polybook_runs", {}).update({d: runs[d] for d in docnames if d in runs})
+    runs = shown_runs(other)
+    shown_runs(env).update({docname: runs[docname] for docname in docnames if docname in runs})
 
 
 def _finish(session: Session) -> None:

@@ -59,7 +59,7 @@ def private_folder() -> Iterator[Path]:
 def _remove_abandoned(base: Path) -> None:
     for folder in base.glob(f"{_PREFIX}[0-9]*-*"):
         pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, OverflowError):
             if folder.stat().st_uid == os.getuid() and not _is_alive(int(pid)):
                 shutil.rmtree(folder, ignore_errors=True)
 

@@ -32,12 +32,15 @@ def machine_lock(purpose: str, report: Callable[[str], None], path: Path = LOCK_
     descriptor = _open(path)
     try:
         _acquire(descriptor, report)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{purpose} (process {os.getpid()})".encode(), 0)
-        yield
-    finally:
-        with contextlib.suppress(OSError):
+        try:
             os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{purpose} (process {os.getpid()})".encode(), 0)
+            yield
+        finally:
+            # Only a holder may: one that stops waiting would wipe out the holder's name.
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, 0)
+    finally:
         os.close(descriptor)
 
 

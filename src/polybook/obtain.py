@@ -6,7 +6,6 @@ The one road to a run, for the Sphinx extension and the command line alike.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
@@ -67,7 +66,7 @@ class Runner:
         options: Options,
         say: Callable[[str], None],
         warn: Callable[[str], None],
-        live: TextIO | None = sys.stderr,
+        live: TextIO | None = None,
     ) -> None:
         """Open the store; nothing runs yet."""
         self.options = options
@@ -122,8 +121,9 @@ class Runner:
         from polybook.lock import machine_lock
 
         label = f"{variant.docname} [{variant.framework}]"
-        progress = Progress(label, len(variant.cells), self._say, self._live)
-        with machine_lock(label, progress.note):
+        with machine_lock(label, lambda text: self._say(f"{label}: {text}")):
+            # Its clock starts here: waiting for the lock is no part of the run.
+            progress = Progress(label, len(variant.cells), self._say, self._live)
             run = execute(variant, framework, self.options, self._circumstances(variant.framework), progress)
         progress.done()
         return run

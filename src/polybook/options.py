@@ -116,6 +116,10 @@ def read_options(values: Mapping[str, Any], root: Path) -> Options:
     raw = {name: values.get(name, default) for name, default in DEFAULTS.items()}
     mode = values.get("nb_execution_mode", "auto")
     timeout = values.get("nb_execution_timeout", 30)
+    if not isinstance(timeout, (int, float, type(None))):
+        raise ConfigError(
+            f"_config.yml: `execute: timeout` is {timeout!r}, but has to be a number of seconds.\nCorrect it."
+        )
     return Options(
         root=root,
         frameworks=_read_frameworks(raw["polybook_frameworks"], root),
@@ -145,6 +149,10 @@ def config_file_options(root: Path) -> Options:
         values = ((yaml.safe_load(text) or {}).get("sphinx") or {}).get("config") or {}
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}\nCorrect it.") from error
+    except AttributeError as error:
+        raise ConfigError(f"{path}: the file and its `sphinx` have to be mappings.\nCorrect it.") from error
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{path}: `sphinx: config` is {values!r}, but has to be a mapping.\nCorrect it.")
     return read_options(values, root)
 
 

@@ -6,8 +6,9 @@ comes out, or a ``PageFailed`` that lists every fault with its line.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,8 @@ SETTINGS_KEY = "polybook"
 _SETTINGS = {"frameworks", "needs", "timeout"}
 _NEEDS = {"cpu", "gpu"}
 _CELLS = {"code-cell", "raw-cell"}
-_FENCE = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(?P<marks>`{3,}|~{3,}|:{3,})(?P<info>.*)$")
+_FENCE = re.compile(r"^(?:[ \t>]|(?:[-*+]|\d+[.)])[ \t]+)*(?P<marks>`{3,}|~{3,}|:{3,})(?P<info>.*)$")
+_FRONT_MATTER = re.compile(r"-{3,}[ \t]*\r?\n(.*?)^(?:-{3,}|\.\.\.)[ \t\r]*$", re.DOTALL | re.MULTILINE)
 #: Directives whose body is shown as it stands: a code cell in there is an example, not a cell.
 _LITERAL = {"code", "code-block", "sourcecode", "literalinclude", "parsed-literal", "raw", "math", "mermaid", "prompt"}
 
@@ -54,16 +56,19 @@ class Page:
 def page_settings(text: str) -> object | None:
     """Return what stands under ``polybook:`` in a page's front matter, or None if there is no such key.
 
-    Front matter that is not valid YAML is left for MyST-Parser to complain about.
+    Front matter that names the key but is not valid YAML gives the error: MyST-Parser would only warn, and publish
+    the page without its cells.
     """
-    match = re.match(r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*$", text, re.DOTALL | re.MULTILINE)
+    match = _FRONT_MATTER.match(text)
     if not match or SETTINGS_KEY not in match[1]:
         return None
     try:
         matter = yaml.safe_load(match[1])
-    except yaml.YAMLError:
+    except yaml.YAMLError as error:
+        return error
+    if not isinstance(matter, dict) or SETTINGS_KEY not in matter:
         return None
-    return matter.get(SETTINGS_KEY, None) if isinstance(matter, dict) else None
+    return {} if matter[SETTINGS_KEY] is None else matter[SETTINGS_KEY]
 
 
 def declares_frameworks(text: str) -> bool:
@@ -88,7 +93,10 @@ def check_page(docname: str, path: str, text: str, notebook: NotebookNode | None
         PageFailed: If anything is wrong with it, with every fault that was found.
     """
     checker = _Checker(path, text, options)
-    settings = checker.settings(page_settings(text))
+    raw = page_settings(text)
+    if isinstance(raw, yaml.YAMLError):
+        raise PageFailed([_invalid_yaml(path, raw)])
+    settings = checker.settings(raw)
     if notebook is None:
         checker.add(
             1,
@@ -96,6 +104,7 @@ def check_page(docname: str, path: str, text: str, notebook: NotebookNode | None
             "Add `file_format: mystnb` to its front matter.",
         )
         raise PageFailed(checker.failures)
+    checker.miscut_lines()
     checker.dropped_cells(notebook)
     checker.tags(notebook, settings["frameworks"])
     if checker.failures:
@@ -111,6 +120,33 @@ def check_page(docname: str, path: str, text: str, notebook: NotebookNode | None
     )
 
 
+def read_page(
+    docname: str, path: str, text: str, read: Callable[[str], NotebookNode | None] | None, options: Options
+) -> Page:
+    """Read a page and check it.
+
+    Args:
+        docname: Sphinx's name for the page.
+        path: The source file, relative to the book.
+        text: The source.
+        read: MyST-NB's reader; None, or a reader that returns None, if it does not take the page for a notebook.
+        options: The book's settings.
+
+    Returns:
+        The page.
+
+    Raises:
+        PageFailed: If MyST-NB cannot read it, or anything is wrong with it.
+    """
+    if read is None:
+        return check_page(docname, path, text, None, options)
+    try:
+        notebook = read(text)
+    except Exception as error:
+        raise PageFailed([_unreadable(path, text, read, error)]) from error
+    return check_page(docname, path, text, notebook, options)
+
+
 def cell_tags(cell: NotebookNode) -> list[str]:
     """Return a cell's tags; a single tag written without brackets counts as a list of one."""
     tags = cell.metadata.get("tags", [])
@@ -123,12 +159,40 @@ def fence_line(notebook: NotebookNode, index: int) -> int:
     return int(source_map[index]) if source_map else 0
 
 
+def _invalid_yaml(path: str, error: yaml.YAMLError) -> Failure:
+    mark = getattr(error, "problem_mark", None)
+    what = f"the front matter is not valid YAML: {getattr(error, 'problem', None) or error}."
+    # The front matter starts on the second line, and marks count from 0.
+    return Failure(path, mark.line + 2 if mark else 1, "", what, "Correct it.")
+
+
+def _unreadable(path: str, text: str, read: Callable[[str], NotebookNode | None], error: Exception) -> Failure:
+    """Blame the first cell up to which the page cannot be read: what MyST-NB raises seldom tells a line."""
+    lines = _lines(text)
+    starts = list(_code_cell_fences(lines))
+    culprit = 0
+    for start, end in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
+        try:
+            read("\n".join(lines[: end - 1]))
+        except Exception:
+            culprit = start
+            break
+    return Failure(
+        path,
+        culprit,
+        "",
+        f"MyST-NB cannot read {'this cell' if culprit else 'the page'}: {str(error).partition(chr(10))[0]}.",
+        "Correct the cell's options; tags are a list without duplicates: `:tags: [pytorch]`.",
+    )
+
+
 class _Checker:
     """Collects what is wrong with one page."""
 
     def __init__(self, path: str, text: str, options: Options) -> None:
         self.path = path
-        self.lines = text.splitlines()
+        self.text = text
+        self.lines = _lines(text)
         self.options = options
         self.failures: list[Failure] = []
 
@@ -158,7 +222,7 @@ class _Checker:
 
     def _frameworks(self, raw: object) -> tuple[str, ...]:
         known = ", ".join(sorted(self.options.frameworks)) or "none"
-        if not isinstance(raw, list) or not raw or len(set(map(str, raw))) != len(raw):
+        if not isinstance(raw, list) or not raw or len(set(map(str, raw))) != len(raw) or not _are_texts(raw):
             self.add(
                 self._line_of("frameworks"),
                 f"`polybook: frameworks` is {raw!r}, but has to be a list of different frameworks (known: {known}).",
@@ -175,7 +239,7 @@ class _Checker:
         return tuple(name for name in raw if name in self.options.frameworks)
 
     def _needs(self, raw: object, frameworks: tuple[str, ...]) -> dict[str, str]:
-        if isinstance(raw, Mapping) and all(k in frameworks and v in _NEEDS for k, v in raw.items()):
+        if isinstance(raw, Mapping) and all(k in frameworks and str(v) in _NEEDS for k, v in raw.items()):
             return {str(k): str(v) for k, v in raw.items()}
         self.add(
             self._line_of("needs"),
@@ -185,7 +249,7 @@ class _Checker:
         return {}
 
     def _timeout(self, raw: object) -> float | None:
-        if raw is None or (isinstance(raw, (int, float)) and not isinstance(raw, bool) and raw > 0):
+        if raw is None or (isinstance(raw, (int, float)) and not isinstance(raw, bool) and 0 < raw < math.inf):
             return None if raw is None else float(raw)
         self.add(
             self._line_of("timeout"),
@@ -233,6 +297,13 @@ class _Checker:
             "Correct the cell's tag, or add it to `polybook_tags` in _config.yml.",
         )
 
+    def miscut_lines(self) -> None:
+        """Find characters at which MyST-NB cuts a line in two: all prose below them would be shifted."""
+        for number, line in enumerate(self.lines, start=1):
+            cut = f"{line}.".splitlines(keepends=True)[0][-1]
+            if cut != ".":
+                self.add(number, f"the line holds the character {cut!r}, at which MyST-NB would cut it.", "Remove it.")
+
     def dropped_cells(self, notebook: NotebookNode) -> None:
         """Find code cells that MyST-NB did not take: it reads only backtick fences at top level."""
         taken = {fence_line(notebook, index) for index, _ in enumerate(notebook.cells)}
@@ -245,23 +316,43 @@ class _Checker:
                 )
 
     def _line_of(self, key: str) -> int:
-        """Find the 1-based line of a front-matter key; 1 if it is not there to be found."""
-        for number, line in enumerate(self.lines, start=1):
-            if re.match(rf"[\s{{,]*[\"']?{re.escape(key)}[\"']?\s*:", line):
-                return number
-            if number > 1 and line.startswith(("---", "...")):
-                break
-        return 1
+        """Find the 1-based line of ``polybook`` in the front matter, or of a key below it; 1 if there is none."""
+        match = _FRONT_MATTER.match(self.text)
+        line, settings = _find_key(yaml.compose(match[1]) if match else None, SETTINGS_KEY)
+        if key != SETTINGS_KEY:
+            line = _find_key(settings, key)[0] or line
+        return line or 1
+
+
+def _are_texts(values: list[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _find_key(node: yaml.Node | None, key: str) -> tuple[int, yaml.Node | None]:
+    """Return the line in the page of a key of a front-matter mapping, and its value; 0 and None if it is not there."""
+    for name, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if name.value == key:
+            return name.start_mark.line + 2, value
+    return 0, None
+
+
+def _lines(text: str) -> list[str]:
+    """Cut a page where Markdown does: ``str.splitlines`` also cuts at form feeds and other odd characters."""
+    return re.split(r"\r\n?|\n", text)
 
 
 def _code_cell_fences(lines: list[str]) -> Iterator[int]:
     """Walk the fences of a page and yield the 1-based line of each one that opens a code cell, however deep.
 
     Fences nest as in MyST: a directive's body is parsed again, everything else between fences is literal.
+    What is commented out (``<!-- ... -->``) is no cell.
     """
     open_fences: list[tuple[str, bool]] = []
+    commented = False
     for number, line in enumerate(lines, start=1):
-        match = _FENCE.match(line)
+        commented = commented or (not open_fences and line.lstrip().startswith("<!--"))
+        match = None if commented else _FENCE.match(line)
+        commented = commented and "-->" not in line
         if not match:
             continue
         marks, info = match["marks"], match["info"].strip()
@@ -282,9 +373,9 @@ def _closes(marks: str, opening: str) -> bool:
 
 def _cell_lines(text: str, notebook: NotebookNode) -> Iterator[int]:
     """Yield, for each cell, the line on which its code starts: below the fence and the cell's options."""
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in _lines(text)]
     for index, cell in enumerate(notebook.cells):
         fence = fence_line(notebook, index)
-        body = [line.strip() for line in cell.source.splitlines()]
+        body = [line.strip() for line in _lines(cell.source)] if cell.source else []
         start = next((n for n in range(fence, len(lines)) if lines[n : n + len(body)] == body), fence)
         yield start + 1 if body and fence else fence

@@ -6,6 +6,8 @@ parallel, and docutils never stands between a failure and the author.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,9 +21,22 @@ from sphinx.environment import BuildEnvironment
 from polybook.errors import Failure, PageFailed
 from polybook.obtain import Obtained, Runner
 from polybook.options import Options
-from polybook.page import Page, check_page, declares_frameworks
+from polybook.page import Page, declares_frameworks, read_page
 from polybook.parser import Read
 from polybook.split import LANGUAGE, merge, split
+
+#: Where Sphinx's environment keeps ``shown_runs``; raise the number when their shape changes. (Sphinx's own
+#: ``env_version`` is written into the search index, and a book without frameworks must not change by a byte.)
+_KEY = "polybook_runs_1"
+
+#: By page and framework: the digest of the variant's code and the identity of the run that is shown (empty: none).
+ShownRuns = dict[str, dict[str, list[str]]]
+
+
+def shown_runs(env: BuildEnvironment) -> ShownRuns:
+    """Return what the environment keeps of the runs that pages show, to be read and changed."""
+    runs: ShownRuns = env.__dict__.setdefault(_KEY, {})
+    return runs
 
 
 @dataclass(frozen=True)
@@ -61,9 +76,14 @@ class Session:
 
     def outdated(self, env: BuildEnvironment) -> list[str]:
         """List the pages on which another run would be shown now than the one that is."""
-        shown: dict[str, dict[str, list[str]]] = getattr(env, "polybook_runs", {})
+        if _KEY not in env.__dict__:
+            # A new environment, or one of a version that kept something else.
+            shown_runs(env)
+            return sorted(env.all_docs)
         return sorted(
-            docname for docname, runs in shown.items() if any(self._differs(fw, *run) for fw, run in runs.items())
+            docname
+            for docname, runs in shown_runs(env).items()
+            if any(self._differs(framework, *run) for framework, run in runs.items())
         )
 
     def _differs(self, framework: str, code: str, identity: str) -> bool:
@@ -82,16 +102,16 @@ class Session:
         """
         for docname in docnames:
             path = Path(env.doc2path(docname))
-            text = path.read_text("utf8") if path.suffix == ".md" and path.is_file() else ""
+            text = path.read_text("utf-8-sig") if path.suffix == ".md" and path.is_file() else ""
             if declares_frameworks(text):
-                self._prepare(env, docname, text, read(str(path), text))
+                self._prepare(env, docname, text, functools.partial(read, str(path)))
 
-    def _prepare(self, env: BuildEnvironment, docname: str, text: str, notebook: NotebookNode | None) -> Prepared:
+    def _prepare(self, env: BuildEnvironment, docname: str, text: str, read: Read | None) -> Prepared:
         path = Path(env.doc2path(docname)).resolve().relative_to(self.options.root).as_posix()
         page: Page | None = None
         obtained: dict[str, Obtained] = {}
         try:
-            page = check_page(docname, path, text, notebook, self.options)
+            page = read_page(docname, path, text, read, self.options)
         except PageFailed as failed:
             self.failures += failed.failures
         for framework in page.frameworks if page else ():
@@ -119,15 +139,16 @@ class Session:
         prepared = self._prepared.get(docname)
         if prepared is None or prepared.text != text:
             # An extension changed the source after it was read from disk.
-            prepared = self._prepare(env, docname, text, read(text) if read else None)
+            prepared = self._prepare(env, docname, text, read)
         if prepared.page is None:
-            notebook = read(text) if read else NotebookNode(metadata=NotebookNode(), cells=[])
+            notebook = NotebookNode(metadata=NotebookNode(), cells=[])
+            with contextlib.suppress(Exception):
+                notebook = read(text) if read else notebook
             notebook.metadata["language_info"] = NotebookNode(LANGUAGE)
             return notebook
         page = prepared.page
         runs = {name: result.run for name, result in prepared.obtained.items()}
-        shown: dict[str, dict[str, list[str]]] = env.__dict__.setdefault("polybook_runs", {})
-        shown[docname] = {
+        shown_runs(env)[docname] = {
             name: [split(page, name).code, prepared.obtained[name].identity if name in runs else ""]
             for name in page.frameworks
         }

@@ -140,6 +140,8 @@ def merge(page: Page, runs: Mapping[str, Run]) -> NotebookNode:
 
 def _display(page: Page, cell: NotebookNode, results: Mapping[str, dict[str, Any] | None]) -> list[NotebookNode]:
     """Make the cells that stand for ``cell`` on the merged page, one for each panel that it is shown in."""
+    # The note is ours: what an author wrote under that key means nothing.
+    cell.metadata.pop(DISPLAY_KEY, None)
     if cell.cell_type != "code":
         return [cell]
     if "tags" in cell.metadata:
@@ -201,8 +203,8 @@ def _visible(cell: NotebookNode, outputs: list[dict[str, Any]]) -> bool:
 def _rename_figure(cell: NotebookNode, framework: str) -> None:
     """Give a copied cell's figure a label of its own: ``fig`` in the first panel, ``fig-mxnet`` in MXNet's."""
     for key in ("mystnb", "render"):
-        figure = cell.metadata.get(key, {}).get("figure", {})
-        if "name" in figure:
+        figure = (cell.metadata.get(key) or {}).get("figure")
+        if isinstance(figure, dict) and "name" in figure:
             figure["name"] = f"{figure['name']}-{framework}"
 
 

@@ -6,16 +6,25 @@ non-HTML fallbacks apply. Guarded by ``tests/test_sphinx_design.py``.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+from sphinx.util.fileutil import copy_asset_file
+from sphinx_design.config import get_sd_config
 from sphinx_design.shared import create_component
 
+from polybook.session import shown_runs
 from polybook.split import DISPLAY_KEY
 
 #: The sync group of every tab set: the name of the URL parameter (``?framework=mxnet``) as well.
 SYNC_GROUP = "framework"
+
+
+#: Completes sphinx-design's memory of the chosen tab; says itself how.
+SCRIPT = Path(__file__).parent / "static" / "polybook.js"
 
 
 class GroupCells(SphinxTransform):
@@ -36,6 +45,31 @@ class GroupCells(SphinxTransform):
         titles = {name: entry["title"] for name, entry in self.config.polybook_frameworks.items()}
         for cells in groups.values():
             _replace_by_tabs(cells, titles)
+
+
+def add_script(app: Sphinx, *_page: Any) -> None:
+    """Add our script to every page of a book that has framework pages, for ``html-page-context``.
+
+    A link that names a framework may lead to a page without tabs.
+    """
+    if not shown_runs(app.env):
+        return
+    app.add_js_file(
+        SCRIPT.name,
+        # Before sphinx-design's own script (500), which reads the address as well.
+        priority=400,
+        **{
+            "data-group": SYNC_GROUP,
+            "data-names": " ".join(app.config.polybook_frameworks),
+            "data-key": get_sd_config(app.env).tabs_storage_prefix + SYNC_GROUP,
+        },
+    )
+
+
+def copy_script(app: Sphinx, error: Exception | None) -> None:
+    """Copy our script into a site that has framework pages, for ``build-finished``."""
+    if error is None and app.builder.format == "html" and shown_runs(app.env):
+        copy_asset_file(str(SCRIPT), str(Path(app.outdir) / "_static"))
 
 
 def _replace_by_tabs(cells: list[nodes.container], titles: dict[str, str]) -> None:

@@ -1,0 +1,104 @@
+"""The real book, built once with warnings as errors: both frameworks' real outputs, each in its own tab."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from books import BIN, REPOSITORY, run, tabs
+from bs4 import BeautifulSoup, Tag
+
+from polybook.book import open_book, pages
+from polybook.obtain import Runner
+from polybook.page import Page
+from polybook.split import split
+
+TITLES = {"pytorch": "PyTorch", "mxnet": "MXNet"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built into a folder of its own; cells run only if `make book` did not run them before."""
+    folder = tmp_path_factory.mktemp("site")
+    command = (str(BIN / "jupyter-book"), "build", str(REPOSITORY), "--path-output", str(folder), "-W", "--keep-going")
+    built = run(*command, cwd=REPOSITORY, timeout=600)
+    assert built.status == 0, built.output
+    return folder / "_build" / "html"
+
+
+@pytest.fixture(scope="module")
+def article(site: Path) -> Tag:
+    """The core chapter."""
+    html = BeautifulSoup((site / "chapters/async-computation.html").read_text("utf8"), "html.parser")
+    found = html.find("article", class_="bd-article")
+    assert isinstance(found, Tag)
+    return found
+
+
+@pytest.fixture(scope="module")
+def core() -> Page:
+    """The core chapter's source."""
+    found = next(pages(open_book(REPOSITORY), ["chapters/async-computation"]))
+    assert isinstance(found, Page)
+    return found
+
+
+def outputs_in_tabs(article: Tag, title: str) -> list[str]:
+    """The text of every output that a framework's panels show, in order."""
+    panels = [tab_set[title] for tab_set in tabs(article) if title in tab_set]
+    return [output.get_text() for panel in panels for output in panel.select(".cell_output")]
+
+
+@pytest.mark.parametrize("framework", TITLES)
+def test_each_tab_shows_the_real_outputs_of_its_framework(article: Tag, core: Page, framework: str):
+    """What a framework's kernel wrote, and nothing else, stands in that framework's panels."""
+    options = open_book(REPOSITORY).options
+    found = Runner(options, say=print, warn=print, live=None).look_up(framework, split(core, framework).code)
+    assert found.run is not None
+    expected = []
+    for cell in found.run.cells:
+        texts = [output.get("text") or output["data"]["text/plain"] for output in cell["outputs"]]
+        expected += ["".join("".join(texts).split())] if texts else []
+
+    assert ["".join(text.split()) for text in outputs_in_tabs(article, TITLES[framework])] == expected
+    assert len(expected) >= 9
+
+
+def figure_of(texts: list[str], label: str) -> float:
+    """The seconds that a benchmark line with this label shows."""
+    found = re.search(rf"^{re.escape(label)}: ([0-9.]+) sec", "\n".join(texts), re.MULTILINE)
+    assert found, f"no line {label!r}"
+    return float(found[1])
+
+
+@pytest.mark.parametrize(
+    ("title", "labels"),
+    [
+        ("PyTorch", ["torch", "torch, waited for", "device"]),
+        ("MXNet", ["mxnet.np", "mxnet.np, waited for", "waitall", "wait_to_read", "asnumpy"]),
+    ],
+)
+def test_each_experiment_is_there(article: Tag, title: str, labels: list[str]):
+    """Every experiment of the lesson printed its figure in both frameworks."""
+    texts = outputs_in_tabs(article, title)
+
+    common = ["numpy", "item", "print", "waiting each time", "waiting once"]
+    assert all(figure_of(texts, label) > 0 for label in labels + common)
+    assert "[[3., 3.]]" in "\n".join(texts)
+
+
+def test_asking_is_not_computing_in_mxnet(article: Tag):
+    """The timings are real: without a wait, MXNet's block takes less than a tenth of the time."""
+    texts = outputs_in_tabs(article, "MXNet")
+
+    assert 10 * figure_of(texts, "mxnet.np") < figure_of(texts, "mxnet.np, waited for")
+
+
+def test_no_tab_talks_to_a_kernel_of_the_other(core: Page):
+    """A framework's own cells name only that framework."""
+    others = {"pytorch": "mxnet", "mxnet": "torch"}
+
+    for framework, other in others.items():
+        source = "\n".join(cell.source for cell in split(core, framework).cells)
+        assert other not in source
