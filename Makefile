@@ -69,6 +69,6 @@ $(CURDIR)/.venv-uv/bin/uv:
 .venv-book/.ready .venv-dev/.ready: .venv-%/.ready:
 	@rm -f $@
 	@[ -x .venv-$*/bin/python ] || $(UV) venv --quiet --clear --python 3.11 .venv-$*
-	$(UV) pip sync --quiet --python .venv-$*/bin/python requirements/$*.txt
+	$(UV) pip sync --quiet --compile-bytecode --python .venv-$*/bin/python requirements/$*.txt
 	$(UV) pip install --quiet --python .venv-$*/bin/python --no-deps --editable .
 	@touch $@

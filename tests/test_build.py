@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from books import MINIBOOK, Book, Built, cell, page_text, run, tabs
+from books import MINIBOOK, Book, cell, page_text, run, tabs
 from bs4 import Tag
 
 
@@ -245,36 +245,42 @@ def test_execution_off_shows_code_and_runs_nothing(make_book: Callable[..., Book
     assert len(book.article("page").select(".cell_output")) == 2
 
 
-def test_parallel_reading_gives_the_same_book(make_book: Callable[..., Book]):
-    """With several reading processes each page still gets its own runs, and a rebuild runs nothing."""
-    book = make_book(
-        **{
-            f"page{n}": page_text(cell(f"print('alpha', {n})", "alpha"), cell(f"print('beta', {n})", "beta"))
-            for n in range(7)
-        }
-    )
+CONF = """
+extensions = ["polybook"]
+exclude_patterns = ["_build", ".*"]
+polybook_frameworks = {
+    "alpha": {"title": "Alpha", "environment": ".venv-alpha"},
+    "beta": {"title": "Beta", "environment": ".venv-beta"},
+}
+"""
 
-    built = build_in_parallel(book)
-    again = book.build()
+
+def test_parallel_reading_gives_each_page_its_own_runs(make_book: Callable[..., Book]):
+    """With several reading processes nothing is mixed up, and a rebuild runs nothing.
+
+    In plain Sphinx, where the extension works as well: Jupyter Book loads extensions that forbid parallel reading.
+    """
+    names = [f"page{n}" for n in range(7)]
+    book = make_book(
+        **{name: page_text(cell(f"print('alpha', '{name}')", "alpha"), cell(f"print('beta', '{name}')", "beta"))
+           for name in names}
+    )  # fmt: skip
+    (book.root / "conf.py").write_text(CONF)
+    book.write("index", "# Index\n\n```{toctree}\n" + "\n".join(names) + "\n```\n")
+    command = (sys.executable, "-m", "sphinx", "-W", "-j", "2", "-b", "html", ".", "_build/html")
+
+    built = run(*command, cwd=book.root)
+    again = run(*command, cwd=book.root)
 
     assert built.status == 0, built.output
-    assert "doing serial read" not in built.output, "an extension forbids parallel reading: nothing was tested"
+    assert "index .. page2" in built.output, "pages were not read in parallel"
     assert built.cells_run == 14
-    for n in range(7):
-        panels = tabs(book.article(f"page{n}"))[0]
-        assert f"alpha {n}" in panels["Alpha"].select_one(".cell_output").get_text()
-        assert f"beta {n}" in panels["Beta"].select_one(".cell_output").get_text()
+    for name in names:
+        panels = tabs(book.html(name))[0]
+        assert f"alpha {name}" in panels["Alpha"].select_one(".cell_output").get_text()
+        assert f"beta {name}" in panels["Beta"].select_one(".cell_output").get_text()
     assert (again.status, again.cells_run) == (0, 0)
-
-
-def build_in_parallel(book: Book) -> Built:
-    """Build as Jupyter Book does, with two jobs, which its command line cannot ask for."""
-    code = (
-        "import sys; from jupyter_book.sphinx import build_sphinx;"
-        "sys.exit(build_sphinx('.', '_build/html', confoverrides={'latex_individualpages': False},"
-        " noconfig=True, path_config='_config.yml', jobs=2))"
-    )
-    return run(sys.executable, "-c", code, cwd=book.root)
+    assert "0 added, 0 changed" in again.output
 
 
 def test_book_without_frameworks_is_byte_identical(make_book: Callable[..., Book], tmp_path: Path):
@@ -298,3 +304,15 @@ def built_html(book: Book, target: Path) -> dict[str, bytes]:
     (book.root / "_build").rename(target)
     site = target / "html"
     return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+
+
+def test_variant_without_a_cell_to_run_starts_no_kernel(make_book: Callable[..., Book]):
+    """A framework all of whose cells are skipped is shown, and costs nothing."""
+    book = make_book(page=page_text(cell("1", "alpha"), cell("2", "beta", "skip-execution")))
+
+    built = book.build("-W", "--keep-going")
+
+    assert (built.status, built.ran()) == (0, [("page", "alpha")])
+    assert list(tabs(book.article("page"))[0]) == ["Alpha", "Beta"]
+    assert "nothing to run" in book.polybook("status").output
+    assert book.build().cells_run == 0

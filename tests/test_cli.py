@@ -112,6 +112,16 @@ def test_force_runs_one_framework_again(book: Book, call: Call):
     assert [re.sub(r"[\d.]+ s", "N s", line) for line in told(out)] == ["one [beta]: ran 2 cells in N s"]
 
 
+def test_run_of_what_is_stale_runs_it_again(book: Book, call: Call):
+    """A run that other pins made is not recalled; once it ran again it is fresh."""
+    edit_pins(book)
+
+    status, out, _ = call("run", "part/two")
+
+    assert (status, [line.partition(" in ")[0] for line in told(out)]) == (0, ["part/two [alpha]: ran 1 cell"])
+    assert states(call("status", "part/two")[1]) == {("part/two", "alpha"): "fresh"}
+
+
 def test_waiting_is_no_part_of_a_run(book: Book, call: Call):
     """A run that waits for another build's kernel says so, and the time that it took is its own."""
     holding = threading.Event()
@@ -395,6 +405,21 @@ def test_table_of_contents_that_is_none(book: Book, call: Call, text: str | None
 
     assert (status, out) == (2, "")
     assert err.startswith(f"{path}: ")
+
+
+def test_build_tells_pages_that_cannot_be_read(book: Book):
+    """A page that MyST-NB cannot read, or whose front matter is no YAML, ends the build with its line, in order."""
+    book.write("one", page_text(cell("a = 1", "alpha"), "```{code-cell}\n:tags: beta\nb = 1\n```\n"))
+    book.replace("part/two", "[alpha]", "[alpha")
+
+    built = book.build()
+
+    line = book.read("one").splitlines().index(":tags: beta")
+    assert (built.status, book.has_html()) == (1, False)
+    assert f"ERROR: one.md:{line}: MyST-NB cannot read this cell: 'beta' is not of type 'array'." in built.output
+    assert "ERROR: part/two.md:5: the front matter is not valid YAML: " in built.output
+    assert "polybook: 2 failures, no page was written" in built.output
+    assert "Traceback" not in built.output.partition("no page was written")[0]
 
 
 def test_page_with_a_byte_order_mark(book: Book, call: Call):

@@ -78,7 +78,7 @@ def made(name: str, clear: str = "") -> list[str]:
     python = f".venv-{name}/bin/python"
     return [
         f"no VIRTUAL_ENV: venv --quiet {clear}--python {PYTHON_VERSION} .venv-{name}",
-        f"no VIRTUAL_ENV: pip sync --quiet --python {python} requirements/{name}.txt",
+        f"no VIRTUAL_ENV: pip sync --quiet --python {python} --compile-bytecode requirements/{name}.txt",
     ]
 
 

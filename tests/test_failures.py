@@ -28,11 +28,11 @@ FAULTS = {
         ["dies.md:21: [beta] the kernel died in cell 2 of 2"],
     ),
     "slow": (
-        BOTH.replace("beta]", "beta]\n  timeout: 1")
+        BOTH.replace("beta]", "beta]\n  timeout: 0.5")
         + "# Slow\n\n"
         + cell("import time\ntime.sleep(60)", "alpha")
         + cell("2", "beta"),
-        ["slow.md:12: [alpha] cell 1 of 1 took longer than 1 s and was stopped", "polybook: {timeout: seconds}"],
+        ["slow.md:12: [alpha] cell 1 of 1 took longer than 0.5 s and was stopped", "polybook: {timeout: seconds}"],
     ),
     "lacks": (
         page_text(cell("import torch_of_the_future", "alpha"), cell("2", "beta")),

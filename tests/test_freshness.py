@@ -164,9 +164,9 @@ def test_store_refilled_from_outside_changes_the_page(book: Book, older: bool):
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda raw: raw[: len(raw) // 2], lambda raw: b"", lambda raw: raw.replace(b"this is", b"this was"), lambda raw: b"\xff\n{}"],
-    ids=["truncated", "empty", "altered", "rubbish"],
-)  # fmt: skip
+    [lambda raw: raw[: len(raw) // 2], lambda raw: raw.replace(b"this is", b"this was")],
+    ids=["truncated", "altered"],
+)
 def test_unreadable_entry_is_run_again_with_one_warning(book: Book, damage: Callable[[bytes], bytes]):
     """A damaged entry costs a run and one warning, not the build."""
     path = next(path for path in book.store_files() if path.parent.name == "beta")

@@ -102,3 +102,10 @@ def test_no_tab_talks_to_a_kernel_of_the_other(core: Page):
     for framework, other in others.items():
         source = "\n".join(cell.source for cell in split(core, framework).cells)
         assert other not in source
+
+
+def test_there_is_one_search_field(site: Path):
+    """The theme below sphinx-book-theme does not add a second one."""
+    html = (site / "chapters/async-computation.html").read_text("utf8")
+
+    assert html.count("search-button-field") == 1

@@ -74,7 +74,8 @@ def make_environment(framework: Framework, root: Path) -> bool:
         clear = ("--clear",) if (framework.environment / "pyvenv.cfg").is_file() else ()
         _run(uv, "venv", "--quiet", *clear, "--python", PYTHON_VERSION, str(framework.environment))
     target = ("--quiet", "--python", str(framework.python))
-    _run(uv, "pip", "sync", *target, str(framework.requirements))
+    # Compiled once, here: otherwise the first kernel pays for it, or, where Python may not write bytecode, each one.
+    _run(uv, "pip", "sync", *target, "--compile-bytecode", str(framework.requirements))
     if (root / "pyproject.toml").is_file():
         _run(uv, "pip", "install", *target, "--no-deps", "--editable", str(root))
     stamp.write_text(digest, "utf8")

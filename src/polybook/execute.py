@@ -93,7 +93,8 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
             client = NotebookClient(
                 notebook,
                 km=manager,
-                timeout=timeout,
+                # A function, because the setting itself takes whole seconds only.
+                timeout_func=lambda _: timeout,
                 startup_timeout=_STARTUP_S,
                 record_timing=True,
                 log=_quiet_log(),

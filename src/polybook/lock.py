@@ -51,7 +51,8 @@ def _open(path: Path) -> int:
     """
     while True:
         try:
-            return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            # A link that someone planted in /tmp is not followed.
+            return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)

@@ -97,12 +97,14 @@ class Runner:
             force: Run it even if a fresh run is stored.
 
         Returns:
-            The run; None if there is no fresh one and the book says that nothing may be run.
+            The run; None if there is nothing to run, or no fresh run and the book says that nothing may be run.
 
         Raises:
             PageFailed: If the variant cannot be run.
             Interrupted: If a signal came.
         """
+        if not variant.cells:
+            return None
         found = self.look_up(variant.framework, variant.code)
         if found.state == "unreadable":
             self._warn(

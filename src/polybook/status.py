@@ -34,7 +34,7 @@ def status_table(book: Book, found: Iterable[Page]) -> str:
     for page in found:
         for name in page.frameworks:
             variant = split(page, name)
-            lookup = runner.look_up(name, variant.code)
+            lookup = runner.look_up(name, variant.code) if variant.cells else Lookup("nothing to run")
             rows.append(
                 (page.docname, name, *_cells(lookup, latest.get((page.docname, name))), str(len(variant.cells)))
             )
