@@ -44,7 +44,7 @@ serve: book ## Build, then show the site at a local address
 	$(BOOK)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
 
 pins: $(UV) ## Write the exact pins anew from the .in files
-	@for name in book pytorch mxnet dev; do \
+	@for name in book $(filter-out book dev,$(basename $(notdir $(wildcard requirements/*.in)))) dev; do \
 	  overrides=requirements/$$name.overrides; \
 	  $(UV) pip compile --quiet --python-version 3.11 --no-emit-index-url \
 	    $$([ -f $$overrides ] && echo --override $$overrides) \
