@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pytest
 from books import Book, cell, page_text, tabs
 
-from polybook.errors import StoreEntryUnreadable
 from polybook.store import Store
 
 MakeBook = Callable[..., Book]
@@ -179,22 +178,6 @@ def test_unreadable_entry_is_run_again_with_one_warning(book: Book, damage: Call
     assert again.output.count("is unreadable and ignored") == 1
     assert Store(book.root / ".polybook").get("beta", path.stem) is not None
     assert "is unreadable" not in book.build().output
-
-
-def test_entry_of_another_version_is_unreadable(book: Book):
-    """An entry of a later version is never taken for one of ours."""
-    path = next(path for path in book.store_files() if path.parent.name == "beta")
-    store = Store(book.root / ".polybook")
-    found = store.get("beta", path.stem)
-    assert found is not None
-    import hashlib
-    import json
-
-    body = json.dumps({**found[1].as_json(), "schema": 99}).encode()
-    path.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n")
-
-    with pytest.raises(StoreEntryUnreadable, match="version"):
-        store.get("beta", path.stem)
 
 
 def test_removed_framework_is_no_longer_shown(book: Book):

@@ -88,8 +88,8 @@ def record(framework: str) -> dict[str, Any]:
         framework: The framework's name, such as ``pytorch``; its version is that of the module if it is loaded.
 
     Returns:
-        ``{schema, summary, version, entries}``: the machine in a few words, the framework's version (empty if it is not
-        loaded), and an entry ``{name, title, type, unit, value, text}`` for each field that there is something to say of.
+        ``{schema, summary, version, entries}``: the machine in a few words, the framework's version (empty if it is
+        not loaded), and an entry ``{name, title, type, unit, value, text}`` for each field with something to say.
     """
     module = MODULES.get(framework, framework)
     version = _version(module)
@@ -144,7 +144,7 @@ def _summary(values: Mapping[str, Any]) -> str:
     parts = [f"{values['processor']}, {cores} core{'s' * (cores != 1)}"]
     if values.get("gpu"):
         count = values["gpu_count"]
-        parts.append(values["gpu"] if count == 1 else f"{count} × {values['gpu']}")
+        parts.append(values["gpu"] if count == 1 else f"{count} x {values['gpu']}")
     return " · ".join(parts)
 
 
@@ -172,7 +172,9 @@ def _memory_bytes() -> int | None:
 
 
 def _system() -> str:
-    pretty = [line.partition("=")[2].strip('"') for line in _lines("/etc/os-release") if line.startswith("PRETTY_NAME=")]
+    pretty = [
+        line.partition("=")[2].strip('"') for line in _lines("/etc/os-release") if line.startswith("PRETTY_NAME=")
+    ]
     kernel = f"{platform.system()} {platform.release()} {platform.machine()}"
     return f"{pretty[0]}, {kernel}" if pretty else kernel
 

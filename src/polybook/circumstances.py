@@ -11,6 +11,8 @@ import json
 import os
 import platform
 import re
+import shutil
+import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -39,6 +41,22 @@ def circumstances(framework: Framework, options: Options) -> dict[str, str]:
         "packages": _digest(_package_files(options.packages)),
         "machine": _digest(_machine()),
     }
+
+
+def commit(root: Path) -> str:
+    """Return a book's commit, short, with a plus sign if files were changed since; empty outside of git."""
+    git = shutil.which("git")
+    if not git:
+        return ""
+    answers = []
+    for arguments in (("rev-parse", "--short=10", "HEAD"), ("status", "--porcelain", "--untracked-files=no")):
+        done = subprocess.run(  # noqa: S603 - the command is ours, without a shell
+            [git, "-C", str(root), *arguments], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            return ""
+        answers.append(done.stdout.strip())
+    return answers[0] + "+" * bool(answers[1])
 
 
 def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:

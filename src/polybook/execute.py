@@ -6,9 +6,12 @@ page, line and framework. Needs ipykernel on the other side, and neither Sphinx 
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
+import json
 import logging
+import os
 import re
 import signal
 import tempfile
@@ -25,11 +28,13 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from polybook.circumstances import commit
 from polybook.errors import Failure, Interrupted, PageFailed
 from polybook.kernel import KernelStartFailed, kernel_errors, private_folder, running_kernel
 from polybook.options import Framework, Options
 from polybook.progress import Progress
 from polybook.run import Run
+from polybook.scrub import private_paths, scrub
 from polybook.split import Cell, Variant
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -84,7 +89,8 @@ class _Job:
 async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
     variant, framework, progress = job.variant, job.framework, job.progress
     failure = _Blame(variant, framework)
-    started = _now()
+    started, load_before = _now(), os.getloadavg()[0]
+    paths = private_paths(framework, job.options.root, cwd, folder)
     notebook = nbformat.v4.new_notebook(cells=[_new_cell(cell) for cell in variant.cells])
     ticking = asyncio.create_task(_tick(progress))
     timeout = variant.timeout_s or job.options.timeout_s
@@ -108,8 +114,11 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
                     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
                         raise failure.cell(cell, index, notebook.cells[index], error, timeout) from error
                 client.set_widgets_metadata()
+                machine = await _probe(client, kernel_client, job)
             finally:
                 kernel_client.stop_channels()
+    except ProbeFailed as error:
+        raise failure.probe(job.options.probe, str(error)) from error
     except KernelStartFailed as error:
         what = f"its kernel did not start: {error}"
         raise failure.environment(what, "ipykernel" in str(error)) from error
@@ -123,8 +132,11 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
         started=started,
         ended=_now(),
         elapsed_s=round(progress.elapsed_s, 3),
-        cells=tuple(_result(cell) for cell in notebook.cells),
+        cells=tuple(_result(cell, paths) for cell in notebook.cells),
         metadata=dict(notebook.metadata),
+        machine=machine,
+        load=(round(load_before, 2), round(os.getloadavg()[0], 2)),
+        commit=commit(job.options.root),
     )
 
 
@@ -139,6 +151,28 @@ async def _connect(client: NotebookClient, folder: Path) -> KernelClient:
         raise KernelStartFailed("it did not answer")
     client.nb.metadata["language_info"] = reply["content"]["language_info"]
     return kernel_client
+
+
+class ProbeFailed(Exception):
+    """The book's probe raised, or returned what is no record."""
+
+
+async def _probe(client: NotebookClient, kernel_client: KernelClient, job: _Job) -> dict[str, Any]:
+    """Call the book's probe in the kernel, without a trace among its cells."""
+    if not job.options.probe:
+        return {}
+    module, _, function = job.options.probe.partition(":")
+    call = f"__import__('importlib').import_module({module!r}).{function}({job.framework.name!r})"
+    expressions = {"record": f"__import__('json').dumps({call})"}
+    message = kernel_client.execute("", silent=True, store_history=False, user_expressions=expressions)
+    reply = await client.async_wait_for_reply(message)
+    answer = (reply or {"content": {}})["content"].get("user_expressions", {}).get("record", {})
+    if answer.get("status") != "ok":
+        raise ProbeFailed(f"{answer.get('ename', 'no answer')}: {answer.get('evalue', '')}")
+    record = json.loads(ast.literal_eval(answer["data"]["text/plain"]))
+    if not isinstance(record, dict) or not {"summary", "version", "entries"} <= set(record):
+        raise ProbeFailed(f"it returned {record!r:.80}, but has to return a mapping with summary, version and entries")
+    return record
 
 
 async def _until_signal(job: Coroutine[Any, Any, Run]) -> Run:
@@ -199,13 +233,13 @@ def _new_cell(cell: Cell) -> NotebookNode:
     return cast(NotebookNode, nbformat.v4.new_code_cell(cell.source, metadata={"tags": list(cell.tags)}))
 
 
-def _result(cell: NotebookNode) -> dict[str, Any]:
+def _result(cell: NotebookNode, paths: Mapping[str, str]) -> dict[str, Any]:
     """What a run keeps of an executed cell; times are the kernel's own."""
     times = cell.metadata["execution"]
     begin, end = times["iopub.status.busy"], times["shell.execute_reply"]
     seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
     return {
-        "outputs": _join_streams(cell.outputs),
+        "outputs": [scrub(output, paths) for output in _join_streams(cell.outputs)],
         "execution_count": cell.execution_count,
         "started": begin,
         "elapsed_s": round(seconds, 6),
@@ -254,6 +288,10 @@ class _Blame:
                 line, what, f"Add ipykernel to the requirements of {name}, and make its environment again."
             )
         return self._failed(line, what, f"Make it: `python -m polybook env {name}` (`make book` does that too).")
+
+    def probe(self, probe: str, why: str) -> PageFailed:
+        what = f"`polybook_probe` {probe!r} failed in the kernel: {why}"
+        return self._failed(0, what, "Correct it in _config.yml, or add what it needs to the environment.")
 
     def cell(self, cell: Cell, index: int, node: NotebookNode, error: Exception, timeout: float | None) -> PageFailed:
         place = f"cell {index + 1} of {len(self.variant.cells)}"

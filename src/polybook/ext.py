@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register configuration, the parser, the transform and the events."""
-    from polybook.tabs import GroupCells, add_script, copy_script
+    from polybook.tabs import GroupCells, add_assets, copy_assets
 
     app.setup_extension("myst_nb")
     app.setup_extension("sphinx_design")
@@ -35,8 +35,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_transform(GroupCells)
     # After MyST-NB's own handler (500) has made its configuration.
     app.connect("builder-inited", _start, priority=600)
-    app.connect("html-page-context", add_script)
-    app.connect("build-finished", copy_script)
+    app.connect("html-page-context", add_assets)
+    app.connect("build-finished", copy_assets)
     return {
         "parallel_read_safe": True,
         "parallel_write_safe": True,

@@ -42,9 +42,11 @@ DEFAULTS: dict[str, Any] = {
     "polybook_tags": [],
     "polybook_packages": [],
     "polybook_store": ".polybook",
+    "polybook_probe": "",
 }
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_PROBE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _FRAMEWORK_KEYS = {"title", "environment", "requirements"}
 
 
@@ -82,6 +84,8 @@ class Options:
         tags: Every cell tag that is allowed besides the frameworks' names.
         packages: Folders of the project's own code that kernels import; their content is part of a run's identity.
         store: The folder of the local run store.
+        probe: ``module:function`` that takes the record of the machine in a kernel, given the framework's name; empty
+            for none. It returns ``{summary, version, entries}`` (see ``provenance.py``).
         timeout_s: Seconds that a cell may take, unless the page says otherwise; None for no limit.
         execute: Whether cells may be run at all (``execute_notebooks: off`` says no).
         force: Whether cells run even when a fresh run is stored (``execute_notebooks: force``).
@@ -93,6 +97,7 @@ class Options:
     tags: frozenset[str]
     packages: tuple[Path, ...]
     store: Path
+    probe: str = ""
     timeout_s: float | None = None
     execute: bool = True
     force: bool = False
@@ -129,6 +134,7 @@ def read_options(values: Mapping[str, Any], root: Path) -> Options:
             for path in _strings("polybook_packages", raw["polybook_packages"])
         ),
         store=root / _string("polybook_store", raw["polybook_store"]),
+        probe=_probe(raw["polybook_probe"]),
         timeout_s=float(timeout) if timeout and timeout > 0 else None,
         execute=mode != "off",
         force=mode == "force",
@@ -186,6 +192,15 @@ def _read_framework(name: str, entry: object, root: Path) -> Framework:
         environment=root / _string(f"polybook_frameworks: {name}: environment", entry["environment"]),
         requirements=root
         / _string(f"polybook_frameworks: {name}: requirements", entry.get("requirements", f"requirements/{name}.txt")),
+    )
+
+
+def _probe(value: object) -> str:
+    if value == "" or (isinstance(value, str) and _PROBE.fullmatch(value)):
+        return str(value)
+    raise ConfigError(
+        f"_config.yml: `polybook_probe` is {value!r}, but has to be `module:function`.\n"
+        "Name a function that takes a framework's name and returns a record."
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from polybook.errors import StoreEntryUnreadable
 
 #: Raised when the stored shape changes; entries of another version are run again.
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,9 @@ class Run:
         ended: When the kernel was gone, ISO 8601 in UTC.
         elapsed_s: Seconds from first to last, kernel start included.
         cells: For each cell of the variant ``{outputs, execution_count, started, elapsed_s}``, outputs as nbformat 4.
+        machine: The record that the book's probe took in the kernel; empty if the book has no probe.
+        load: The machine's load average over a minute, before and after.
+        commit: The book's commit, with a plus sign if files had been changed since; empty outside of git.
         metadata: Notebook metadata that rendering needs: ``language_info`` and, if there are any, ``widgets``.
     """
 
@@ -41,22 +44,30 @@ class Run:
     elapsed_s: float
     cells: tuple[dict[str, Any], ...]
     metadata: Mapping[str, Any]
+    machine: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    load: tuple[float, float] = (0.0, 0.0)
+    commit: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Give the run as plain data."""
         return {"schema": SCHEMA, **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}}
 
 
-def run_from_json(data: object) -> Run:
+def run_from_json(data: object) -> Run | None:
     """Read a run from plain data.
 
+    Returns:
+        The run; None if the data are of another version.
+
     Raises:
-        StoreEntryUnreadable: If the data are of another version, or not a run at all.
+        StoreEntryUnreadable: If the data are not a run at all.
     """
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise StoreEntryUnreadable(f"not a run of version {SCHEMA}")
+    if not isinstance(data, dict) or not isinstance(data.get("schema"), int):
+        raise StoreEntryUnreadable("not a run")
+    if data["schema"] != SCHEMA:
+        return None
     fields = {f.name for f in dataclasses.fields(Run)}
     if set(data) - {"schema"} != fields or not isinstance(data["cells"], list):
         raise StoreEntryUnreadable("fields are missing or unknown")
     values = {name: data[name] for name in fields}
-    return Run(**{**values, "cells": tuple(values["cells"])})
+    return Run(**{**values, "cells": tuple(values["cells"]), "load": tuple(values["load"])})

@@ -152,7 +152,7 @@ class Session:
             name: [split(page, name).code, prepared.obtained[name].identity if name in runs else ""]
             for name in page.frameworks
         }
-        return merge(page, runs)
+        return merge(page, runs, {name: self.options.frameworks[name].title for name in page.frameworks})
 
     def execution_data(self, docname: str) -> ExecutionResult | None:
         """Return what MyST-NB's execution table shows of a page; None if nothing of it was ever run."""

@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import nbformat
 from nbformat import NotebookNode
 
 from polybook.page import Page, cell_tags
+from polybook.provenance import run_card, run_line
 from polybook.run import Run
 
 #: Cell tags that change what a run does; every other tag is display only.
@@ -101,7 +103,7 @@ def split(page: Page, framework: str) -> Variant:
     return Variant(page.docname, page.path, framework, tuple(cells), page.needs.get(framework, ""), page.timeout_s)
 
 
-def merge(page: Page, runs: Mapping[str, Run]) -> NotebookNode:
+def merge(page: Page, runs: Mapping[str, Run], titles: Mapping[str, str] | None = None) -> NotebookNode:
     """Put the outputs of runs back to the cells that they came from.
 
     A cell that is shown in a tab gets a note in its metadata (``polybook: {group, framework, panel}``): cells of
@@ -111,6 +113,8 @@ def merge(page: Page, runs: Mapping[str, Run]) -> NotebookNode:
     Args:
         page: The page.
         runs: A run of each framework that has one; a framework may be absent.
+        titles: The frameworks' titles. If they are given, each panel with outputs says where they were made, and the
+            page ends with a card for each run.
 
     Returns:
         A new notebook; the page's own is left alone.
@@ -129,10 +133,17 @@ def merge(page: Page, runs: Mapping[str, Run]) -> NotebookNode:
             group += 1
         previous_tagged = tagged or (previous_tagged and _is_invisible(cell))
         for copied in shown:
-            if DISPLAY_KEY in copied.metadata:
-                copied.metadata[DISPLAY_KEY]["group"] = group
+            note = copied.metadata.get(DISPLAY_KEY)
+            if note:
+                note["group"] = group
+                if titles and _visible(copied, copied.outputs):
+                    note["line"] = run_line(titles[note["framework"]], runs[note["framework"]])
         cells += shown
         new_map += [source_map[index]] * len(shown)
+    for name in page.frameworks if titles else ():
+        if titles and name in runs:
+            cells.append(nbformat.v4.new_markdown_cell(run_card(titles[name], runs[name]), id=f"run-of-{name}"))
+            new_map.append(source_map[-1])
     notebook.cells = cells
     _finish_metadata(notebook, new_map, runs)
     return notebook

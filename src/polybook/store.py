@@ -5,6 +5,7 @@ A file is written whole or not at all, and carries a digest of its content, so t
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -35,7 +36,7 @@ class Store:
         """Look a run up.
 
         Returns:
-            The digest of the entry's content and the run; None if there is no entry.
+            The digest of the entry's content and the run; None if there is no entry, or one of another version.
 
         Raises:
             StoreEntryUnreadable: If there is an entry that cannot be used.
@@ -70,13 +71,13 @@ class Store:
     def entries(self) -> Iterator[Run]:
         """Yield every readable run, in a stable order."""
         for path in sorted(self.folder.glob("*/*.json")):
-            try:
-                yield _decode(path, path.read_bytes())[1]
-            except (OSError, StoreEntryUnreadable):
-                continue
+            with contextlib.suppress(OSError, StoreEntryUnreadable):
+                found = _decode(path, path.read_bytes())
+                if found:
+                    yield found[1]
 
 
-def _decode(path: Path, raw: bytes) -> tuple[str, Run]:
+def _decode(path: Path, raw: bytes) -> tuple[str, Run] | None:
     digest, _, body = raw.partition(b"\n")
     body = body.removesuffix(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
@@ -85,6 +86,8 @@ def _decode(path: Path, raw: bytes) -> tuple[str, Run]:
         run = run_from_json(json.loads(body))
     except (ValueError, StoreEntryUnreadable) as error:
         raise StoreEntryUnreadable(f"{path}: {error}") from error
+    if run is None:
+        return None
     if (run.framework, run.code) != (path.parent.name, path.stem):
         raise StoreEntryUnreadable(f"{path}: the content belongs to another entry")
     return digest.decode(), run

@@ -23,8 +23,11 @@ from polybook.split import DISPLAY_KEY
 SYNC_GROUP = "framework"
 
 
+_STATIC = Path(__file__).parent / "static"
 #: Completes sphinx-design's memory of the chosen tab; says itself how.
-SCRIPT = Path(__file__).parent / "static" / "polybook.js"
+SCRIPT = _STATIC / "polybook.js"
+#: The look of what is ours.
+STYLE = _STATIC / "polybook.css"
 
 
 class GroupCells(SphinxTransform):
@@ -47,13 +50,14 @@ class GroupCells(SphinxTransform):
             _replace_by_tabs(cells, titles)
 
 
-def add_script(app: Sphinx, *_page: Any) -> None:
-    """Add our script to every page of a book that has framework pages, for ``html-page-context``.
+def add_assets(app: Sphinx, *_page: Any) -> None:
+    """Add our script and style to every page of a book that has framework pages, for ``html-page-context``.
 
     A link that names a framework may lead to a page without tabs.
     """
     if not shown_runs(app.env):
         return
+    app.add_css_file(STYLE.name)
     app.add_js_file(
         SCRIPT.name,
         # Before sphinx-design's own script (500), which reads the address as well.
@@ -66,10 +70,11 @@ def add_script(app: Sphinx, *_page: Any) -> None:
     )
 
 
-def copy_script(app: Sphinx, error: Exception | None) -> None:
-    """Copy our script into a site that has framework pages, for ``build-finished``."""
+def copy_assets(app: Sphinx, error: Exception | None) -> None:
+    """Copy our script and style into a site that has framework pages, for ``build-finished``."""
     if error is None and app.builder.format == "html" and shown_runs(app.env):
-        copy_asset_file(str(SCRIPT), str(Path(app.outdir) / "_static"))
+        for source in (SCRIPT, STYLE):
+            copy_asset_file(str(source), str(Path(app.outdir) / "_static"))
 
 
 def _replace_by_tabs(cells: list[nodes.container], titles: dict[str, str]) -> None:
@@ -92,5 +97,8 @@ def _tab(title: str, sync_id: str, content: list[nodes.container]) -> nodes.cont
     label = nodes.rubric(title, title, classes=["sd-tab-label"], sync_id=sync_id, sync_group=SYNC_GROUP)
     item = create_component("tab-item", classes=["sd-tab-item"], selected=False)
     item += label
-    item += create_component("tab-content", children=content, classes=["sd-tab-content"])
+    lines = [cell["cell_metadata"][DISPLAY_KEY].get("line") for cell in content]
+    line = next(filter(None, lines), None)
+    last = [nodes.paragraph(line, line, classes=["polybook-run-line"])] if line else []
+    item += create_component("tab-content", children=[*content, *last], classes=["sd-tab-content"])
     return item

@@ -1,0 +1,74 @@
+"""Take the paths of the building machine out of outputs: they say nothing to a reader, and too much about the author.
+
+Pure: an output in, an output out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from polybook.options import Framework
+
+#: The file name that ipykernel gives to a cell: it holds the temporary folder and the process's number.
+_CELL_FILE = re.compile(r"[^\s\"'(<]*ipykernel_\d+/\d+\.py")
+
+
+def private_paths(framework: Framework, root: Path, cwd: Path, folder: Path) -> dict[str, str]:
+    """Say what is put in place of each path, the longest first.
+
+    Args:
+        framework: Whose environment the kernel runs in.
+        root: The book's folder.
+        cwd: The kernel's working folder.
+        folder: The kernel's private folder.
+
+    Returns:
+        A replacement for each path.
+    """
+    python = framework.python.resolve().parent.parent
+    named = [
+        (framework.environment, framework.environment.name),
+        (framework.environment.resolve(), framework.environment.name),
+        (root, "."),
+        (cwd, "."),
+        (folder, "<kernel>"),
+        (python, "<python>"),
+        (Path.home(), "~"),
+    ]
+    paths = {str(path): shown for path, shown in reversed(named) if path != Path(path.anchor)}
+    return dict(sorted(paths.items(), key=lambda item: -len(item[0])))
+
+
+def scrub(output: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:
+    """Replace private paths in everything of an output that is text; images and other encoded data are left alone."""
+    cleaned = dict(output)
+    for key in ("text", "ename", "evalue", "traceback"):
+        if key in cleaned:
+            cleaned[key] = _replace(cleaned[key], paths)
+    if "data" in cleaned:
+        cleaned["data"] = {
+            mime: _replace(value, paths) if _is_text(mime) else value for mime, value in cleaned["data"].items()
+        }
+    return cleaned
+
+
+def _is_text(mime: str) -> bool:
+    return (
+        mime.partition("/")[0] == "text" or mime.endswith(("json", "xml")) or mime.startswith("application/papermill")
+    )
+
+
+def _replace(value: Any, paths: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        value = _CELL_FILE.sub("<cell>", value)
+        for path, shown in paths.items():
+            value = value.replace(path, shown)
+        return value
+    if isinstance(value, list):
+        return [_replace(item, paths) for item in value]
+    if isinstance(value, dict):
+        return {key: _replace(item, paths) for key, item in value.items()}
+    return value
