@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register configuration, the parser, the transform and the events."""
+    from polybook.runs_table import FillRunsTable, RunsTableDirective, RunsTableNode
     from polybook.tabs import GroupCells, add_assets, copy_assets
 
     app.setup_extension("myst_nb")
@@ -33,6 +34,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for name, default in DEFAULTS.items():
         app.add_config_value(name, default, "env")
     app.add_transform(GroupCells)
+    app.add_node(RunsTableNode)
+    app.add_directive("polybook-runs", RunsTableDirective)
+    app.add_post_transform(FillRunsTable)
     # After MyST-NB's own handler (500) has made its configuration.
     app.connect("builder-inited", _start, priority=600)
     app.connect("html-page-context", add_assets)
@@ -76,7 +80,7 @@ def _start(app: Sphinx) -> None:
     app.connect("env-purge-doc", _purge)
     app.connect("env-merge-info", _merge_info)
     # First, before anything works on pages that are broken.
-    app.connect("env-updated", lambda _app, _env: _finish(session), priority=100)
+    app.connect("env-updated", lambda _app, env: _finish(session, env), priority=100)
 
 
 def _values(app: Sphinx) -> dict[str, Any]:
@@ -97,12 +101,14 @@ def _merge_info(_: Sphinx, env: BuildEnvironment, docnames: set[str], other: Bui
     shown_runs(env).update({docname: runs[docname] for docname in docnames if docname in runs})
 
 
-def _finish(session: Session) -> None:
+def _finish(session: Session, env: BuildEnvironment) -> list[str]:
     """Tell what was done; if anything failed, tell that and end without a page written.
 
     Exit here, not later: an exception at ``build-finished`` publishes the broken pages, and ``app.statuscode``
     is 0 again on the next build that changes nothing.
     """
+    from polybook.runs_table import pages_with_table
+
     if session.ran or session.recalled:
         logger.info(
             "polybook: %d cells run in %d variants, %d runs recalled", session.cells_run, session.ran, session.recalled
@@ -116,3 +122,5 @@ def _finish(session: Session) -> None:
         plural = "s" * (len(failures) != 1)
         print(red(f"polybook: {len(failures)} failure{plural}, no page was written"), file=sys.stderr, flush=True)
         sys.exit(1)
+    # A page that lists runs is written again when one of them may have changed.
+    return pages_with_table(env) if session.ran or session.recalled else []

@@ -23,14 +23,38 @@ from polybook.obtain import Obtained, Runner
 from polybook.options import Options
 from polybook.page import Page, declares_frameworks, read_page
 from polybook.parser import Read
-from polybook.split import LANGUAGE, merge, split
+from polybook.split import LANGUAGE, Variant, merge, split
 
 #: Where Sphinx's environment keeps ``shown_runs``; raise the number when their shape changes. (Sphinx's own
 #: ``env_version`` is written into the search index, and a book without frameworks must not change by a byte.)
-_KEY = "polybook_runs_1"
+_KEY = "polybook_runs_2"
 
-#: By page and framework: the digest of the variant's code and the identity of the run that is shown (empty: none).
-ShownRuns = dict[str, dict[str, list[str]]]
+
+@dataclass(frozen=True)
+class ShownRun:
+    """What is kept of a run that a page shows, or of the lack of one.
+
+    Attributes:
+        code: The digest of the variant's code.
+        identity: The digest of the run's stored content; empty if there is no run.
+        state: ``fresh``, or ``not run``.
+        started: When the run was made, ISO 8601 in UTC; empty if there is none.
+        elapsed_s: Seconds that it took.
+        cells: How many cells the variant has.
+        machine: The machine in a few words.
+    """
+
+    code: str
+    identity: str = ""
+    state: str = "not run"
+    started: str = ""
+    elapsed_s: float = 0.0
+    cells: int = 0
+    machine: str = ""
+
+
+#: By page and framework.
+ShownRuns = dict[str, dict[str, ShownRun]]
 
 
 def shown_runs(env: BuildEnvironment) -> ShownRuns:
@@ -83,14 +107,14 @@ class Session:
         return sorted(
             docname
             for docname, runs in shown_runs(env).items()
-            if any(self._differs(framework, *run) for framework, run in runs.items())
+            if any(self._differs(framework, run) for framework, run in runs.items())
         )
 
-    def _differs(self, framework: str, code: str, identity: str) -> bool:
+    def _differs(self, framework: str, shown: ShownRun) -> bool:
         if framework not in self.options.frameworks:
             return True
-        found = self.runner.look_up(framework, code)
-        return (found.identity if found.state == "fresh" else "") != identity
+        found = self.runner.look_up(framework, shown.code)
+        return (found.identity if found.state == "fresh" else "") != shown.identity
 
     def prepare(self, env: BuildEnvironment, docnames: Iterable[str], read: Any) -> None:
         """Run or recall every variant of the pages that are about to be read.
@@ -149,8 +173,7 @@ class Session:
         page = prepared.page
         runs = {name: result.run for name, result in prepared.obtained.items()}
         shown_runs(env)[docname] = {
-            name: [split(page, name).code, prepared.obtained[name].identity if name in runs else ""]
-            for name in page.frameworks
+            name: _shown(split(page, name), prepared.obtained.get(name)) for name in page.frameworks
         }
         return merge(page, runs, {name: self.options.frameworks[name].title for name in page.frameworks})
 
@@ -168,3 +191,11 @@ class Session:
             "error": None,
             "traceback": None,
         }
+
+
+def _shown(variant: Variant, obtained: Obtained | None) -> ShownRun:
+    if obtained is None:
+        return ShownRun(variant.code, cells=len(variant.cells))
+    run = obtained.run
+    machine = run.machine.get("summary", "")
+    return ShownRun(variant.code, obtained.identity, "fresh", run.started, run.elapsed_s, len(run.cells), machine)
