@@ -30,10 +30,12 @@ LAUNCH = Path(__file__).parents[1] / "src" / "polybook" / "launch.py"
 LEAKS = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV", "MPLBACKEND", "__PYVENV_LAUNCHER__")
 
 REPORT = """
-import importlib.util, json, os, sys
+import importlib.util, json, os, pathlib, sys
 from IPython import get_ipython
 
-print(json.dumps({
+connection = json.load(open(get_ipython().kernel.config["IPKernelApp"]["connection_file"]))
+pathlib.Path("report.json").write_text(json.dumps({
+    "transport": connection["transport"],
     "path": sys.path,
     "prefix": sys.prefix,
     "environment": dict(os.environ),
@@ -153,9 +155,11 @@ def kernel(environments: dict[str, Path], tmp_path_factory: pytest.TempPathFacto
         for name in LEAKS:
             patch.setenv(name, str(startup if name == "PYTHONSTARTUP" else traps))
         patch.setenv("KEPT", "yes")
-        first, second = run_cells(book.root, ALPHA + cell(f"NAMES = {NAMES}\n{REPORT}") + cell("print(input)"))
+        _, second = run_cells(book.root, ALPHA + cell(f"NAMES = {NAMES}\n{REPORT}") + cell("print(input)"))
+    # In a file, not as output: paths are taken out of outputs.
+    report = json.loads((chapters / "report.json").read_text())
     assert "input" in second["outputs"][0]["text"]
-    return {"book": book.root, "started": (traps / "started").exists(), **json.loads(first["outputs"][0]["text"])}
+    return {"book": book.root, "started": (traps / "started").exists(), **report}
 
 
 def test_kernel_runs_in_its_own_environment(kernel: dict[str, Any], environments: dict[str, Path]):
@@ -182,6 +186,11 @@ def test_cells_run_in_the_pages_folder(kernel: dict[str, Any]):
     """A page's own files are found from its folder, as in a notebook."""
     assert Path(kernel["cwd"]) == kernel["book"] / "chapters"
     assert Path(kernel["found"]["store"]) == kernel["book"] / "chapters" / "store.py"
+
+
+def test_kernel_is_not_reached_over_the_network(kernel: dict[str, Any]):
+    """Kernels talk over sockets in a private folder, which other users of the machine cannot open."""
+    assert kernel["transport"] == "ipc"
 
 
 def test_kernel_leaves_nothing_behind(kernel: dict[str, Any]):
