@@ -73,7 +73,7 @@ def private_folders(pid: int) -> list[Path]:
     return [path for path in Path("/tmp").glob(f"polybook-{pid}-*")]
 
 
-@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signal_ends_the_build_and_its_kernel(busy: Book, signum: int, status: int):
     """Ctrl-C ends a build with 130, a termination with 143; the kernel and its folder are gone with it."""
     process, kernel = start(busy)

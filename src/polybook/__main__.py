@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from polybook.errors import ConfigError, EnvironmentFailed, Failure, Interrupted, PageFailed
+from polybook.errors import ConfigError, EnvironmentFailed, Failure, Interrupted, LockUnusable, PageFailed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
-    except EnvironmentFailed as error:
+    except (EnvironmentFailed, LockUnusable) as error:
         print(error, file=sys.stderr)
         return 1
     except Interrupted as stop:

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from polybook.options import Framework, Options
@@ -25,6 +26,7 @@ REASONS = {
     "interpreter": "its Python changed",
     "packages": "the project's own packages changed",
     "machine": "it was made on another machine",
+    "variables": "environment variables changed",
 }
 
 
@@ -40,6 +42,7 @@ def circumstances(framework: Framework, options: Options) -> dict[str, str]:
         "interpreter": _digest(_interpreter(framework)),
         "packages": _digest(_package_files(options.packages)),
         "machine": _digest(_machine()),
+        "variables": _digest(_variables(options.variables)),
     }
 
 
@@ -97,13 +100,28 @@ def _interpreter(framework: Framework) -> list[str]:
 
 
 def _package_files(folders: Iterable[Path]) -> list[tuple[str, str, str]]:
-    """Every file of the project's packages that kernels import, with its content's digest."""
+    """Every file of the project's packages that kernels import, with its content's digest.
+
+    What editors leave lying about (``.x.swp``, ``x~``) and hidden folders are no part of a package.
+    """
     return [
         (folder.name, path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest())
         for folder in folders
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not any(_is_aside(part) for part in path.relative_to(folder).parts)
     ]
+
+
+def _is_aside(name: str) -> bool:
+    return name == "__pycache__" or name.startswith((".", "#")) or name.endswith("~")
+
+
+def _variables(patterns: Iterable[str]) -> list[tuple[str, str]]:
+    """The build's environment variables that the book names, with their values."""
+    patterns = list(patterns)
+    return sorted(
+        (name, value) for name, value in os.environ.items() if any(fnmatchcase(name, pattern) for pattern in patterns)
+    )
 
 
 def _machine() -> list[str]:
@@ -128,7 +146,8 @@ def _cores() -> int:
 
 def _memory() -> str:
     try:
-        return str(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        # To the gibibyte: a kernel update takes a few pages more or less, and is no other machine.
+        return str(round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30))
     except (ValueError, OSError):
         return ""
 

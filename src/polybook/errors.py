@@ -46,6 +46,10 @@ class EnvironmentFailed(PolybookError):
     """A framework's environment could not be made."""
 
 
+class LockUnusable(PolybookError):
+    """The machine's kernel lock cannot be had, and no kernel may start without it."""
+
+
 class StoreEntryUnreadable(PolybookError):
     """An entry of the run store is damaged, or of a shape that this version does not know."""
 

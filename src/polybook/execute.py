@@ -39,6 +39,7 @@ from polybook.split import Cell, Variant
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _STARTUP_S = 120
+_OUTPUT_S = 120
 _TICK_S = 1.0
 
 
@@ -101,6 +102,9 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
                 km=manager,
                 # A function, because the setting itself takes whole seconds only.
                 timeout_func=lambda _: timeout,
+                # Output may arrive long after the cell has ended; what does not arrive is a failure, not a detail.
+                iopub_timeout=_OUTPUT_S,
+                raise_on_iopub_timeout=True,
                 startup_timeout=_STARTUP_S,
                 record_timing=True,
                 log=_quiet_log(),
@@ -176,7 +180,7 @@ async def _probe(client: NotebookClient, kernel_client: KernelClient, job: _Job)
 
 
 async def _until_signal(job: Coroutine[Any, Any, Run]) -> Run:
-    """Await a job; on SIGINT or SIGTERM cancel it, let it clean up, and raise ``Interrupted``.
+    """Await a job; on SIGINT, SIGTERM or SIGHUP cancel it, let it clean up, and raise ``Interrupted``.
 
     nbclient turns a cancellation into ``DeadKernelError``, so that what happened is remembered here.
     """
@@ -198,12 +202,12 @@ async def _until_signal(job: Coroutine[Any, Any, Run]) -> Run:
 
 @contextlib.contextmanager
 def _signals(stop: Any) -> Iterator[None]:
-    """Send SIGINT and SIGTERM to ``stop``; only a main thread can, and elsewhere signals are not ours."""
+    """Send SIGINT, SIGTERM and SIGHUP to ``stop``; only a main thread can, and elsewhere signals are not ours."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
-    before = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)}
+    before = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     for signum in before:
         loop.add_signal_handler(signum, stop, signum)
     try:
@@ -225,7 +229,8 @@ def _working_folder(variant: Variant, options: Options) -> Iterator[Path]:
     if not options.in_temp:
         yield (options.root / variant.path).parent
         return
-    with tempfile.TemporaryDirectory() as folder:
+    # A process that a cell left behind may still write there.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
 
@@ -295,6 +300,10 @@ class _Blame:
 
     def cell(self, cell: Cell, index: int, node: NotebookNode, error: Exception, timeout: float | None) -> PageFailed:
         place = f"cell {index + 1} of {len(self.variant.cells)}"
+        if isinstance(error, CellTimeoutError) and "IOPub" in str(error):
+            return self._failed(
+                cell.line, f"the output of {place} did not arrive within {_OUTPUT_S} s.", "Make it print less."
+            )
         if isinstance(error, CellTimeoutError):
             return self._failed(
                 cell.line,

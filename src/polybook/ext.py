@@ -10,24 +10,28 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError as SphinxConfigError
 from sphinx.util import logging
 from sphinx.util.console import red
 
-from polybook.errors import ConfigError, Interrupted
+from polybook.errors import ConfigError, Interrupted, LockUnusable
 from polybook.obtain import Runner
 from polybook.options import DEFAULTS, read_options
-from polybook.session import Session, shown_runs
+from polybook.session import Session, page_sources, shown_runs
 
 logger = logging.getLogger(__name__)
+
+_GLUE = "polybook_glue_sources"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register configuration, the parser, the transform and the events."""
     from polybook.runs_table import FillRunsTable, RunsTableDirective, RunsTableNode
     from polybook.tabs import GroupCells, add_assets, copy_assets
+    from polybook.written import remember_written
 
     app.setup_extension("myst_nb")
     app.setup_extension("sphinx_design")
@@ -41,6 +45,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", _start, priority=600)
     app.connect("html-page-context", add_assets)
     app.connect("build-finished", copy_assets)
+    app.connect("build-finished", remember_written)
+    app.connect("doctree-read", _note_glue)
     return {
         "parallel_read_safe": True,
         "parallel_write_safe": True,
@@ -52,7 +58,7 @@ def _start(app: Sphinx) -> None:
     from myst_nb.core.read import create_nb_reader
     from myst_nb.sphinx_ import SphinxEnvType
 
-    from polybook.parser import Parser
+    from polybook.parser import DroppedCell, Parser
 
     try:
         options = read_options(_values(app), Path(app.srcdir))
@@ -60,6 +66,7 @@ def _start(app: Sphinx) -> None:
         raise SphinxConfigError(str(error)) from error
     session = Session(options, Runner(options, say=logger.info, warn=_warn, live=sys.stdout))
     app.add_source_parser(type("PolybookParser", (Parser,), {"session": session}), override=True)
+    app.add_directive("code-cell", type("DroppedCell", (DroppedCell,), {"session": session}), override=True)
 
     def read(path: str, text: str) -> Any:
         env = cast(SphinxEnvType, app.env)
@@ -73,6 +80,9 @@ def _start(app: Sphinx) -> None:
             sys.exit(130)
         except Interrupted as stop:
             sys.exit(stop.exit_status)
+        except LockUnusable as error:
+            print(red(f"\nERROR: {error}"), file=sys.stderr)
+            sys.exit(1)
 
     app.connect("env-get-outdated", lambda _app, env, *_changes: session.outdated(env))
     # Last: the list of pages is final then.
@@ -80,7 +90,7 @@ def _start(app: Sphinx) -> None:
     app.connect("env-purge-doc", _purge)
     app.connect("env-merge-info", _merge_info)
     # First, before anything works on pages that are broken.
-    app.connect("env-updated", lambda _app, env: _finish(session, env), priority=100)
+    app.connect("env-updated", lambda app, env: _finish(app, session, env), priority=100)
 
 
 def _values(app: Sphinx) -> dict[str, Any]:
@@ -94,20 +104,25 @@ def _warn(message: str) -> None:
 
 def _purge(_: Sphinx, env: BuildEnvironment, docname: str) -> None:
     shown_runs(env).pop(docname, None)
+    page_sources(env).pop(docname, None)
 
 
 def _merge_info(_: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
-    runs = shown_runs(other)
+    runs, sources = shown_runs(other), page_sources(other)
     shown_runs(env).update({docname: runs[docname] for docname in docnames if docname in runs})
+    page_sources(env).update({docname: sources[docname] for docname in docnames if docname in sources})
 
 
-def _finish(session: Session, env: BuildEnvironment) -> list[str]:
-    """Tell what was done; if anything failed, tell that and end without a page written.
+def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
+    """Tell what was done, and which pages have to be written besides those that were read.
+
+    If anything failed, tell that and end without a page written.
 
     Exit here, not later: an exception at ``build-finished`` publishes the broken pages, and ``app.statuscode``
     is 0 again on the next build that changes nothing.
     """
     from polybook.runs_table import pages_with_table
+    from polybook.written import pages_behind
 
     if session.ran or session.recalled:
         logger.info(
@@ -121,6 +136,19 @@ def _finish(session: Session, env: BuildEnvironment) -> list[str]:
             print(red(f"ERROR: {failure}"), file=sys.stderr)
         plural = "s" * (len(failures) != 1)
         print(red(f"polybook: {len(failures)} failure{plural}, no page was written"), file=sys.stderr, flush=True)
+        # What was read now lacks outputs, and Sphinx would take it for up to date once the fault is mended.
+        for docname in session.read_pages:
+            Path(env.doctreedir, f"{docname}.doctree").unlink(missing_ok=True)
         sys.exit(1)
-    # A page that lists runs is written again when one of them may have changed.
-    return pages_with_table(env) if session.ran or session.recalled else []
+    with_tables = pages_with_table(env) if session.ran or session.recalled else []
+    with_glue = [docname for docname, values in env.metadata.items() if session.read_pages & set(values.get(_GLUE, ()))]
+    return [*with_tables, *with_glue, *pages_behind(app)]
+
+
+def _note_glue(app: Sphinx, doctree: nodes.document) -> None:
+    """Note which pages' values a page shows: it is written again whenever one of those is read."""
+    from polybook.parser import glue_sources
+
+    sources = glue_sources(doctree)
+    if sources:
+        app.env.metadata[app.env.docname][_GLUE] = sources

@@ -21,7 +21,10 @@ _PREFIX = "polybook-"
 #: Longer bases leave too little of the hundred bytes that a socket's path may have (unix(7)).
 _LONGEST_BASE = 40
 #: Variables of the build's own Python that must not leak into another environment's.
-_LEAKING = ("PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "VIRTUAL_ENV", "MPLBACKEND", "__PYVENV_LAUNCHER__")
+_LEAKING = (
+    *("PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONWARNINGS", "PYTHONINSPECT"),
+    *("VIRTUAL_ENV", "MPLBACKEND", "__PYVENV_LAUNCHER__"),
+)
 
 
 class KernelStartFailed(Exception):
@@ -98,6 +101,8 @@ async def running_kernel(python: Path, cwd: Path, folder: Path) -> AsyncIterator
         ip=str(folder / "k"),
         connection_file=str(folder / "connection.json"),
     )
+    # No limit on output that waits to be read: at its limit ZeroMQ drops messages without a word.
+    manager.context.rcvhwm = 0
     with (folder / "stderr").open("wb") as errors:
         try:
             await manager.start_kernel(cwd=str(cwd), env=_environment(folder), stdout=subprocess.DEVNULL, stderr=errors)

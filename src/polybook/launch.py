@@ -26,6 +26,14 @@ if __name__ == "__main__":
     # A script's own folder comes first on sys.path, where this package's modules would shadow the world's.
     del sys.path[0]
     die_with_parent(int(os.environ["POLYBOOK_PARENT"]))
-    from ipykernel import kernelapp
+    from ipykernel.kernelapp import IPKernelApp
 
-    kernelapp.launch_new_instance()
+    class KernelApp(IPKernelApp):
+        """A kernel that keeps output until it is read: ZeroMQ drops it silently after a thousand messages."""
+
+        def init_iopub(self, context: object) -> None:
+            """Make the socket for output without a limit."""
+            context.sndhwm = 0  # type: ignore[attr-defined]
+            super().init_iopub(context)
+
+    KernelApp.launch_instance()

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from polybook.errors import LockUnusable
+
 #: The same for every user and every ``TMPDIR``, or it would not be one lock a machine.
 LOCK_FILE = Path("/tmp/polybook.lock")  # noqa: S108
 
@@ -29,7 +31,13 @@ def machine_lock(purpose: str, report: Callable[[str], None], path: Path = LOCK_
         report: Called with whom we wait for: once if it takes a moment, again whenever the holder changes.
         path: The lock file.
     """
-    descriptor = _open(path)
+    try:
+        descriptor = _open(path)
+    except OSError as error:
+        raise LockUnusable(
+            f"{path}: {error.strerror}. It has to be a file that every user may write: kernels take turns by it.\n"
+            "Remove what is there in its place, or make it writable."
+        ) from error
     try:
         _acquire(descriptor, report)
         try:
@@ -54,6 +62,8 @@ def _open(path: Path) -> int:
             # A link that someone planted in /tmp is not followed.
             return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
+            if not path.parent.is_dir():
+                raise
             with contextlib.suppress(FileExistsError):
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
                 os.fchmod(descriptor, 0o666)

@@ -113,9 +113,16 @@ class Runner:
         if found.state == "fresh" and found.run and not (force or self.options.force):
             return Obtained(found.run, found.identity, 0)
         if not self.options.execute and not force:
+            self._say(f"{variant.docname} [{variant.framework}]: not run, `execute_notebooks` is off")
             return None
         run = self._run(variant, self.options.frameworks[variant.framework])
-        return Obtained(run, self.store.put(run), len(run.cells))
+        try:
+            identity = self.store.put(run)
+        except OSError as error:
+            # What was made is shown all the same; the next build makes it again.
+            self._warn(f"the run of {variant.docname} [{variant.framework}] could not be stored: {error}")
+            identity = "not stored"
+        return Obtained(run, identity, len(run.cells))
 
     def _run(self, variant: Variant, framework: Framework) -> Run:
         # Imported late: a build that recalls everything needs no Jupyter client.

@@ -43,6 +43,7 @@ DEFAULTS: dict[str, Any] = {
     "polybook_packages": [],
     "polybook_store": ".polybook",
     "polybook_probe": "",
+    "polybook_variables": [],
 }
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -86,6 +87,7 @@ class Options:
         store: The folder of the local run store.
         probe: ``module:function`` that takes the record of the machine in a kernel, given the framework's name; empty
             for none. It returns ``{summary, version, entries}`` (see ``provenance.py``).
+        variables: Patterns of environment variables that are part of a run's identity, such as ``OMP_*``.
         timeout_s: Seconds that a cell may take, unless the page says otherwise; None for no limit.
         execute: Whether cells may be run at all (``execute_notebooks: off`` says no).
         force: Whether cells run even when a fresh run is stored (``execute_notebooks: force``).
@@ -98,6 +100,7 @@ class Options:
     packages: tuple[Path, ...]
     store: Path
     probe: str = ""
+    variables: tuple[str, ...] = ()
     timeout_s: float | None = None
     execute: bool = True
     force: bool = False
@@ -135,6 +138,7 @@ def read_options(values: Mapping[str, Any], root: Path) -> Options:
         ),
         store=root / _string("polybook_store", raw["polybook_store"]),
         probe=_probe(raw["polybook_probe"]),
+        variables=tuple(_strings("polybook_variables", raw["polybook_variables"])),
         timeout_s=float(timeout) if timeout and timeout > 0 else None,
         execute=mode != "off",
         force=mode == "force",

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
@@ -42,6 +43,7 @@ class Page:
         lines: For each cell of the notebook, the 1-based line of its first line of code (of its text, if prose).
         needs: What a framework's variant needs, such as ``{"pytorch": "gpu"}``.
         timeout_s: Seconds that a cell may take; None if the page does not say.
+        folder: The folder that its cells run in, relative to the book; empty for a temporary one.
     """
 
     docname: str
@@ -51,6 +53,7 @@ class Page:
     lines: tuple[int, ...]
     needs: Mapping[str, str]
     timeout_s: float | None
+    folder: str = ""
 
 
 def page_settings(text: str) -> object | None:
@@ -104,6 +107,7 @@ def check_page(docname: str, path: str, text: str, notebook: NotebookNode | None
             "Add `file_format: mystnb` to its front matter.",
         )
         raise PageFailed(checker.failures)
+    checker.useless_settings(notebook)
     checker.miscut_lines()
     checker.dropped_cells(notebook)
     checker.tags(notebook, settings["frameworks"])
@@ -117,6 +121,7 @@ def check_page(docname: str, path: str, text: str, notebook: NotebookNode | None
         frameworks=settings["frameworks"],
         needs=settings["needs"],
         timeout_s=settings["timeout"],
+        folder="" if options.in_temp else PurePosixPath(path).parent.as_posix(),
     )
 
 
@@ -296,6 +301,17 @@ class _Checker:
             f"tag {tag!r} is unknown (known: {allowed}, and the tags of MyST-NB and the theme).",
             "Correct the cell's tag, or add it to `polybook_tags` in _config.yml.",
         )
+
+    def useless_settings(self, notebook: NotebookNode) -> None:
+        """Find MyST-NB's own settings of how a page is run: the author believes in something that does not happen."""
+        settings = notebook.metadata.get("mystnb", {})
+        for key in sorted(settings) if isinstance(settings, Mapping) else ():
+            if str(key).startswith("execution_"):
+                self.add(
+                    1,
+                    f"`mystnb: {key}` has no effect on a page with frameworks.",
+                    "Remove it; there are `polybook: timeout`, and the cell tags raises-exception and skip-execution.",
+                )
 
     def miscut_lines(self) -> None:
         """Find characters at which MyST-NB cuts a line in two: all prose below them would be shifted."""

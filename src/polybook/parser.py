@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Protocol
 
 from docutils import nodes
 from myst_nb import sphinx_
 from myst_nb.core.execute import ExecutionResult
-from myst_nb.core.read import NbReader
+from myst_nb.core.read import NbReader, UnexpectedCellDirective
+from myst_nb.ext.glue.utils import PendingGlueReference
 from nbformat import NotebookNode
 from sphinx.environment import BuildEnvironment
 
@@ -29,6 +31,9 @@ class Merged(Protocol):
 
     def merged(self, env: BuildEnvironment, docname: str, text: str, read: Read | None) -> NotebookNode:
         """Return the notebook with outputs, its own settings removed."""
+
+    def report_dropped_cell(self, docname: str, path: str, line: int) -> None:
+        """Note a code cell that MyST-NB drops."""
 
     def execution_data(self, docname: str) -> ExecutionResult | None:
         """Return what MyST-NB's execution table shows of a page."""
@@ -54,6 +59,30 @@ class Parser(sphinx_.Parser):  # type: ignore[misc]
         data = self.session.execution_data(env.docname)
         if data:
             sphinx_.NbMetadataCollector.set_exec_data(env, env.docname, data)
+
+
+class DroppedCell(UnexpectedCellDirective):  # type: ignore[misc]
+    """What MyST-NB makes of a code cell that is not one of the page's own; on a page with frameworks it is a failure.
+
+    Attributes:
+        session: Set on a subclass made for one Sphinx application.
+    """
+
+    session: ClassVar[Merged]
+
+    def run(self) -> list[nodes.Node]:
+        """Report the cell; MyST-NB warns and drops it."""
+        env = self.state.document.settings.env
+        source, line = self.state_machine.get_source_and_line(self.lineno)
+        path = os.path.relpath(source or env.doc2path(env.docname), env.srcdir)
+        self.session.report_dropped_cell(env.docname, path, line or 0)
+        found: list[nodes.Node] = super().run()
+        return found
+
+
+def glue_sources(doctree: nodes.document) -> list[str]:
+    """List the pages whose glued values a page shows."""
+    return sorted({node.refdoc for node in doctree.findall(PendingGlueReference)})
 
 
 @contextlib.contextmanager

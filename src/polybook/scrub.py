@@ -12,6 +12,8 @@ from typing import Any
 
 from polybook.options import Framework
 
+#: Encoded data inside of text, as in the source of a picture.
+_ENCODED = re.compile(r"(;base64,[A-Za-z0-9+/=\s]+)")
 #: The file name that ipykernel gives to a cell: it holds the temporary folder and the process's number.
 _CELL_FILE = re.compile(r"[^\s\"'(<]*ipykernel_\d+/\d+\.py")
 
@@ -34,9 +36,9 @@ def private_paths(framework: Framework, root: Path, cwd: Path, folder: Path) -> 
         (framework.environment.resolve(), framework.environment.name),
         (root, "."),
         (cwd, "."),
-        (folder, "<kernel>"),
-        (python, "<python>"),
-        (Path.home(), "~"),
+        (folder, "[kernel]"),
+        (python, "[python]"),
+        *((home, "~") for home in _home()),
     ]
     paths = {str(path): shown for path, shown in reversed(named) if path != Path(path.anchor)}
     return dict(sorted(paths.items(), key=lambda item: -len(item[0])))
@@ -61,14 +63,30 @@ def _is_text(mime: str) -> bool:
     )
 
 
+def _home() -> list[Path]:
+    """The user's folder; none for a user whom the system does not know, as in some containers."""
+    try:
+        return [Path.home()]
+    except RuntimeError:
+        return []
+
+
 def _replace(value: Any, paths: Mapping[str, str]) -> Any:
     if isinstance(value, str):
-        value = _CELL_FILE.sub("<cell>", value)
-        for path, shown in paths.items():
-            value = value.replace(path, shown)
-        return value
+        # Encoded pictures inside of HTML are no text: the odd pieces are what the pattern found.
+        pieces = _ENCODED.split(value)
+        return "".join(piece if n % 2 else _replace_text(piece, paths) for n, piece in enumerate(pieces))
     if isinstance(value, list):
         return [_replace(item, paths) for item in value]
     if isinstance(value, dict):
         return {key: _replace(item, paths) for key, item in value.items()}
     return value
+
+
+def _replace_text(text: str, paths: Mapping[str, str]) -> str:
+    """Replace whole paths: ``/home/ann`` is not the beginning of ``/home/anna``, nor the end of ``/mnt/home/ann``."""
+    text = _CELL_FILE.sub("[cell]", text)
+    for path, shown in paths.items():
+        # In pieces, so that what is shown in its place is never taken for a pattern.
+        text = shown.join(re.split(rf"(?<![\w.\-]){re.escape(path)}(?![\w\-]|\.\w)", text))
+    return text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,9 +26,9 @@ from polybook.page import Page, declares_frameworks, read_page
 from polybook.parser import Read
 from polybook.split import LANGUAGE, Variant, merge, split
 
-#: Where Sphinx's environment keeps ``shown_runs``; raise the number when their shape changes. (Sphinx's own
+#: Where Sphinx's environment keeps what we know of its pages; raise the number when its shape changes. (Sphinx's own
 #: ``env_version`` is written into the search index, and a book without frameworks must not change by a byte.)
-_KEY = "polybook_runs_2"
+_KEY = "polybook_3"
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,23 @@ class ShownRun:
 
 #: By page and framework.
 ShownRuns = dict[str, dict[str, ShownRun]]
+#: By page: the digest of each file that it was made from, by its path relative to the page's folder.
+PageSources = dict[str, dict[str, str]]
 
 
 def shown_runs(env: BuildEnvironment) -> ShownRuns:
     """Return what the environment keeps of the runs that pages show, to be read and changed."""
-    runs: ShownRuns = env.__dict__.setdefault(_KEY, {})
-    return runs
+    return _kept(env)[0]
+
+
+def page_sources(env: BuildEnvironment) -> PageSources:
+    """Return the digests of the files that pages were made from, to be read and changed."""
+    return _kept(env)[1]
+
+
+def _kept(env: BuildEnvironment) -> tuple[ShownRuns, PageSources]:
+    kept: tuple[ShownRuns, PageSources] = env.__dict__.setdefault(_KEY, ({}, {}))
+    return kept
 
 
 @dataclass(frozen=True)
@@ -86,6 +98,7 @@ class Session:
         cells_run: How many cells were run.
         recalled: How many runs came from the store.
         ran: How many variants were run.
+        read_pages: The pages that this build reads.
     """
 
     def __init__(self, options: Options, runner: Runner) -> None:
@@ -96,10 +109,14 @@ class Session:
         self.cells_run = 0
         self.recalled = 0
         self.ran = 0
+        self.read_pages: set[str] = set()
         self._prepared: dict[str, Prepared] = {}
 
     def outdated(self, env: BuildEnvironment) -> list[str]:
-        """List the pages on which another run would be shown now than the one that is."""
+        """List the pages on which another run would be shown now than the one that is.
+
+        Also those whose files have another content: Sphinx sees neither an older time stamp nor what ``:load:`` reads.
+        """
         if _KEY not in env.__dict__:
             # A new environment, or one of a version that kept something else.
             shown_runs(env)
@@ -107,7 +124,7 @@ class Session:
         return sorted(
             docname
             for docname, runs in shown_runs(env).items()
-            if any(self._differs(framework, run) for framework, run in runs.items())
+            if any(self._differs(framework, run) for framework, run in runs.items()) or _changed(env, docname)
         )
 
     def _differs(self, framework: str, shown: ShownRun) -> bool:
@@ -124,6 +141,8 @@ class Session:
             docnames: The pages.
             read: Turns (path, text) into a notebook, as the parser will.
         """
+        docnames = list(docnames)
+        self.read_pages |= set(docnames)
         for docname in docnames:
             path = Path(env.doc2path(docname))
             text = path.read_text("utf-8-sig") if path.suffix == ".md" and path.is_file() else ""
@@ -175,7 +194,16 @@ class Session:
         shown_runs(env)[docname] = {
             name: _shown(split(page, name), prepared.obtained.get(name)) for name in page.frameworks
         }
+        page_sources(env)[docname] = _digests(env, docname, _loaded(page))
         return merge(page, runs, {name: self.options.frameworks[name].title for name in page.frameworks})
+
+    def report_dropped_cell(self, docname: str, path: str, line: int) -> None:
+        """Note a code cell that MyST-NB found where it cannot run one, such as in an included file."""
+        prepared = self._prepared.get(docname)
+        if prepared and prepared.page:
+            what = "this code cell would be dropped: it is not at the top level of the page itself."
+            remedy = "Move it there; `:load:` takes a cell's code from another file."
+            self.failures.append(Failure(path, line, "", what, remedy))
 
     def execution_data(self, docname: str) -> ExecutionResult | None:
         """Return what MyST-NB's execution table shows of a page; None if nothing of it was ever run."""
@@ -191,6 +219,26 @@ class Session:
             "error": None,
             "traceback": None,
         }
+
+
+def _loaded(page: Page) -> list[str]:
+    """The files that a page's cells take their code from."""
+    return sorted({str(cell.metadata["load"]) for cell in page.notebook.cells if "load" in cell.metadata})
+
+
+def _changed(env: BuildEnvironment, docname: str) -> bool:
+    """Tell whether a file that a page was made from is another one now."""
+    before = page_sources(env).get(docname, {})
+    return _digests(env, docname, list(before)[1:]) != before
+
+
+def _digests(env: BuildEnvironment, docname: str, others: Iterable[str]) -> dict[str, str]:
+    """Digest a page's source and other files that it was made from; one that is missing has an empty digest."""
+    source = Path(env.doc2path(docname))
+    files = {source.name: source, **{name: source.parent / name for name in others}}
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for name, path in files.items()
+    }
 
 
 def _shown(variant: Variant, obtained: Obtained | None) -> ShownRun:

@@ -59,6 +59,7 @@ class Variant:
         cells: The cells that run.
         needs: What the variant needs (``gpu``), or an empty text.
         timeout_s: Seconds that a cell may take; None if the page does not say.
+        folder: The folder that the cells run in, relative to the book; empty for a temporary one.
     """
 
     docname: str
@@ -67,12 +68,13 @@ class Variant:
     cells: tuple[Cell, ...]
     needs: str = ""
     timeout_s: float | None = None
+    folder: str = ""
 
     @property
     def code(self) -> str:
-        """The digest of what runs: sources and the tags that change execution, nothing else."""
+        """The digest of what runs: sources, the tags that change execution and the folder of files that cells open."""
         content = [[cell.source, list(cell.tags)] for cell in self.cells]
-        return hashlib.sha256(json.dumps(["cells", content]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([self.folder, content]).encode()).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
         """Give the variant as plain data, for a machine that has neither Sphinx nor MyST-NB."""
@@ -83,6 +85,7 @@ class Variant:
             "code": self.code,
             "needs": self.needs,
             "timeout_s": self.timeout_s,
+            "folder": self.folder,
             "cells": [{"index": c.index, "line": c.line, "source": c.source, "tags": list(c.tags)} for c in self.cells],
         }
 
@@ -100,7 +103,8 @@ def split(page: Page, framework: str) -> Variant:
         if runs and (not owners or framework in owners):
             execution_tags = tuple(sorted(_EXECUTION_TAGS & set(tags)))
             cells.append(Cell(index, page.lines[index], cell.source, execution_tags))
-    return Variant(page.docname, page.path, framework, tuple(cells), page.needs.get(framework, ""), page.timeout_s)
+    needs = page.needs.get(framework, "")
+    return Variant(page.docname, page.path, framework, tuple(cells), needs, page.timeout_s, page.folder)
 
 
 def merge(page: Page, runs: Mapping[str, Run], titles: Mapping[str, str] | None = None) -> NotebookNode:

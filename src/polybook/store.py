@@ -58,6 +58,8 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
         try:
+            # As readable as other files of the checkout: mkstemp's are the owner's alone.
+            os.fchmod(handle, 0o644)
             with os.fdopen(handle, "wb") as file:
                 file.write(digest.encode() + b"\n" + body + b"\n")
                 file.flush()

@@ -1,0 +1,56 @@
+"""Remember which runs the files of a site show, and find the pages whose files are behind.
+
+Sphinx decides by the time stamps of sources whether a file is up to date. That misses a page whose run changed while
+another builder was at work (builders share doctrees and environment), or while a build ended before it had written
+everything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from polybook.session import shown_runs
+
+_FILE = "polybook-written.json"
+
+
+def pages_behind(app: Sphinx) -> list[str]:
+    """List the pages whose files do not show the runs that they should."""
+    written = _load(app).get(_site(app), {})
+    return sorted(docname for docname, shown in _identities(app).items() if written.get(docname) != shown)
+
+
+def remember_written(app: Sphinx, error: Exception | None) -> None:
+    """Note what the site's files show, for ``build-finished``; only a build that wrote all of them may."""
+    if error is not None or not shown_runs(app.env):
+        return
+    known = _load(app)
+    now = {**known, _site(app): _identities(app)}
+    if now != known:
+        _path(app).write_text(json.dumps(now, indent=1, sort_keys=True), "utf8")
+
+
+def _identities(app: Sphinx) -> dict[str, dict[str, str]]:
+    return {
+        docname: {name: run.identity for name, run in runs.items()} for docname, runs in shown_runs(app.env).items()
+    }
+
+
+def _site(app: Sphinx) -> str:
+    return f"{app.builder.name} {os.path.relpath(app.outdir, app.doctreedir)}"
+
+
+def _path(app: Sphinx) -> Path:
+    return Path(app.doctreedir) / _FILE
+
+
+def _load(app: Sphinx) -> dict[str, dict[str, dict[str, str]]]:
+    try:
+        known = json.loads(_path(app).read_text("utf8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
