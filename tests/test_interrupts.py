@@ -144,7 +144,9 @@ def test_interrupt_while_waiting_for_the_lock(make_book: MakeBook, tmp_path: Pat
     long = page_text(cell(f"open({str(tmp_path / 'on')!r}, 'w').close()\n{SLEEPING}", "alpha"), cell("1", "beta"))
     first = make_book(name="first", page=long)
     second = make_book(name="second", page=page_text(cell("1", "alpha"), cell("2", "beta")))
-    holder = subprocess.Popen(first.command(), cwd=first.root, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    waiting = holder = subprocess.Popen(
+        first.command(), cwd=first.root, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+    )
     try:
         while not (tmp_path / "on").exists():
             assert holder.poll() is None
@@ -160,5 +162,6 @@ def test_interrupt_while_waiting_for_the_lock(make_book: MakeBook, tmp_path: Pat
         assert waiting.wait(timeout=5) == 130
         assert second.store_files() == []
     finally:
-        holder.terminate()
-        holder.wait(timeout=10)
+        for process in (holder, waiting):
+            process.terminate()
+            process.wait(timeout=10)

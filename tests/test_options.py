@@ -170,3 +170,19 @@ def test_folder_without_a_book_is_told(tmp_path: Path):
     """Where there is no `_config.yml`, the message says how to name a book."""
     with pytest.raises(ConfigError, match=r"No such file.*\n.*--book"):
         config_file_options(tmp_path)
+
+
+def test_setting_in_the_wrong_place_is_told(tmp_path: Path):
+    """A setting at the top of `_config.yml` would be read by nobody."""
+    (tmp_path / "_config.yml").write_text("polybook_tags: [x]\n")
+
+    with pytest.raises(ConfigError, match="`polybook_tags` stands at the top"):
+        config_file_options(tmp_path)
+
+
+def test_misspelt_setting_is_told(tmp_path: Path):
+    """A setting that does not exist is an error, with those that do."""
+    (tmp_path / "_config.yml").write_text("sphinx: {config: {polybook_tagz: [x]}}\n")
+
+    with pytest.raises(ConfigError, match=r"polybook_tagz` is unknown \(known: .*polybook_tags"):
+        config_file_options(tmp_path)

@@ -7,5 +7,6 @@ once the program itself has imported it.
 from asynclab.errors import AsynclabError, UnsupportedTargetError
 from asynclab.sync import synchronize
 from asynclab.timing import Benchmark
+from asynclab.values import record
 
-__all__ = ["AsynclabError", "Benchmark", "UnsupportedTargetError", "synchronize"]
+__all__ = ["AsynclabError", "Benchmark", "UnsupportedTargetError", "record", "synchronize"]

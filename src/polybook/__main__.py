@@ -121,9 +121,13 @@ def _env(arguments: argparse.Namespace) -> int:
     from polybook.environments import make_environments
     from polybook.options import config_file_options
 
-    for name in make_environments(config_file_options(arguments.book), arguments.names):
+    for name in make_environments(config_file_options(arguments.book), arguments.names, _say):
         print(f"environment of {name}: made")
     return 0
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
 
 
 def _when(iso: str) -> str:

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from polybook.errors import ConfigError, EnvironmentFailed
@@ -20,12 +20,15 @@ PYTHON_VERSION = "3.11"
 _STAMP = ".polybook-made-from"
 
 
-def make_environments(options: Options, names: Iterable[str] = ()) -> list[str]:
+def make_environments(
+    options: Options, names: Iterable[str] = (), say: Callable[[str], None] = lambda _: None
+) -> list[str]:
     """Bring environments up to date.
 
     Args:
         options: The book's settings.
         names: Frameworks; all of them if there are none.
+        say: Told before an environment is made, which can take minutes.
 
     Returns:
         The names of the environments that were made or changed.
@@ -43,7 +46,7 @@ def make_environments(options: Options, names: Iterable[str] = ()) -> list[str]:
     changed, broken = [], {}
     for name in wanted:
         try:
-            if make_environment(options.frameworks[name], options.root):
+            if make_environment(options.frameworks[name], options.root, say):
                 changed.append(name)
         except EnvironmentFailed as error:
             broken[name] = str(error)
@@ -52,8 +55,13 @@ def make_environments(options: Options, names: Iterable[str] = ()) -> list[str]:
     return changed
 
 
-def make_environment(framework: Framework, root: Path) -> bool:
+def make_environment(framework: Framework, root: Path, say: Callable[[str], None] = lambda _: None) -> bool:
     """Bring one environment up to date.
+
+    Args:
+        framework: Whose environment.
+        root: The book's folder.
+        say: Told before there is something to do.
 
     Returns:
         Whether there was anything to do.
@@ -68,7 +76,8 @@ def make_environment(framework: Framework, root: Path) -> bool:
     if stamp.is_file() and stamp.read_text("utf8") == digest and framework.python.exists():
         return False
     stamp.unlink(missing_ok=True)
-    uv = _find_uv()
+    uv = _find_uv(root)
+    say(f"making the environment of {framework.title} in {framework.environment.name} (packages may have to be loaded)")
     if not framework.python.exists():
         # Only what is an environment may be cleared: a wrong path in _config.yml would empty that folder.
         clear = ("--clear",) if (framework.environment / "pyvenv.cfg").is_file() else ()
@@ -95,8 +104,10 @@ def _made_from(framework: Framework, root: Path) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _find_uv() -> str:
-    found = os.environ.get("UV") or shutil.which("uv")
+def _find_uv(root: Path) -> str:
+    # The last is where the Makefile puts one, if there is none.
+    own = root / ".venv-uv" / "bin" / "uv"
+    found = os.environ.get("UV") or shutil.which("uv") or (str(own) if own.exists() else "")
     if not found:
         raise EnvironmentFailed("uv is not installed.\nRun `make environments`, which brings it, or install it.")
     return found
@@ -130,7 +141,6 @@ def _summary(options: Options, broken: dict[str, str]) -> str:
             + " or ".join(f"`python -m polybook run --framework {name}`" for name in working)
             + ". Pages that show a framework without an environment cannot be built on this machine."
         )
-    lines.append(
-        "A package without a wheel for this machine's platform can only be had on another one; otherwise try again."
-    )
+    if any("wheel" in why or "platform" in why for why in broken.values()):
+        lines.append("A package without a wheel for this machine's platform can only be had on another machine.")
     return "\n".join(lines)

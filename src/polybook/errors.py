@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,6 +66,10 @@ class PageFailed(PolybookError):
         """Keep the failures; the message is all of them."""
         self.failures = tuple(failures)
         super().__init__("\n".join(map(str, self.failures)))
+
+
+#: The signals that end a build: Ctrl-C, a termination, a closed terminal.
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(PolybookError):

@@ -29,7 +29,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from polybook.circumstances import commit
-from polybook.errors import Failure, Interrupted, PageFailed
+from polybook.errors import STOP_SIGNALS, Failure, Interrupted, PageFailed
 from polybook.kernel import KernelStartFailed, kernel_errors, private_folder, running_kernel
 from polybook.options import Framework, Options
 from polybook.progress import Progress
@@ -207,7 +207,7 @@ def _signals(stop: Any) -> Iterator[None]:
         yield
         return
     loop = asyncio.get_running_loop()
-    before = {signum: signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {signum: signal.getsignal(signum) for signum in STOP_SIGNALS}
     for signum in before:
         loop.add_signal_handler(signum, stop, signum)
     try:
@@ -215,7 +215,7 @@ def _signals(stop: Any) -> Iterator[None]:
     finally:
         for signum, handler in before.items():
             loop.remove_signal_handler(signum)
-            signal.signal(signum, handler)
+            signal.signal(signum, handler or signal.SIG_DFL)
 
 
 async def _tick(progress: Progress) -> None:

@@ -19,7 +19,7 @@ from sphinx.util.console import red
 
 from polybook.errors import ConfigError, Interrupted, LockUnusable
 from polybook.obtain import Runner
-from polybook.options import DEFAULTS, read_options
+from polybook.options import DEFAULTS, config_file_options, read_options
 from polybook.session import Session, page_sources, shown_runs
 
 logger = logging.getLogger(__name__)
@@ -61,6 +61,9 @@ def _start(app: Sphinx) -> None:
     from polybook.parser import DroppedCell, Parser
 
     try:
+        if Path(app.srcdir, "_config.yml").is_file():
+            # For what it says in the wrong place, which Jupyter Book passes over.
+            config_file_options(Path(app.srcdir))
         options = read_options(_values(app), Path(app.srcdir))
     except ConfigError as error:
         raise SphinxConfigError(str(error)) from error
@@ -124,7 +127,7 @@ def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
     from polybook.runs_table import pages_with_table
     from polybook.written import pages_behind
 
-    if session.ran or session.recalled:
+    if shown_runs(env):
         logger.info(
             "polybook: %d cells run in %d variants, %d runs recalled", session.cells_run, session.ran, session.recalled
         )

@@ -7,13 +7,17 @@ others whom they wait for.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import signal
+import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from polybook.errors import LockUnusable
+from polybook.errors import STOP_SIGNALS, Interrupted, LockUnusable
 
 #: The same for every user and every ``TMPDIR``, or it would not be one lock a machine.
 LOCK_FILE = Path("/tmp/polybook.lock")  # noqa: S108
@@ -39,7 +43,8 @@ def machine_lock(purpose: str, report: Callable[[str], None], path: Path = LOCK_
             "Remove what is there in its place, or make it writable."
         ) from error
     try:
-        _acquire(descriptor, report)
+        with _interruptible():
+            _acquire(descriptor, report)
         try:
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{purpose} (process {os.getpid()})".encode(), 0)
@@ -52,6 +57,24 @@ def machine_lock(purpose: str, report: Callable[[str], None], path: Path = LOCK_
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let a signal end the wait, also where SIGINT was ignored from the start, as in a background job of a shell."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum: int, _frame: object) -> None:
+        raise Interrupted(signum)
+
+    before = {signum: signal.signal(signum, stop) for signum in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler or signal.SIG_DFL)
+
+
 def _open(path: Path) -> int:
     """Open the lock file; any user may lock it.
 
@@ -60,7 +83,11 @@ def _open(path: Path) -> int:
     while True:
         try:
             # A link that someone planted in /tmp is not followed.
-            return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return descriptor
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "not a regular file")
         except FileNotFoundError:
             if not path.parent.is_dir():
                 raise

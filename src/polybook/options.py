@@ -156,14 +156,29 @@ def config_file_options(root: Path) -> Options:
             f"{path}: {error.strerror}.\nRun this in a book's folder, or name one with --book."
         ) from error
     try:
-        values = ((yaml.safe_load(text) or {}).get("sphinx") or {}).get("config") or {}
+        settings = yaml.safe_load(text) or {}
+        values = (settings.get("sphinx") or {}).get("config") or {}
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {error}\nCorrect it.") from error
     except AttributeError as error:
         raise ConfigError(f"{path}: the file and its `sphinx` have to be mappings.\nCorrect it.") from error
     if not isinstance(values, Mapping):
         raise ConfigError(f"{path}: `sphinx: config` is {values!r}, but has to be a mapping.\nCorrect it.")
+    _check_names(settings, values)
     return read_options(values, root)
+
+
+def _check_names(settings: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Find settings of ours that nobody would read: in the wrong place, or with a wrong name."""
+    for name in map(str, settings):
+        if name.startswith("polybook_"):
+            raise ConfigError(
+                f"_config.yml: `{name}` stands at the top, where nothing reads it.\nMove it below `sphinx: config:`."
+            )
+    for name in map(str, values):
+        if name.startswith("polybook_") and name not in DEFAULTS:
+            known = ", ".join(sorted(DEFAULTS))
+            raise ConfigError(f"_config.yml: `sphinx: config: {name}` is unknown (known: {known}).\nCorrect the name.")
 
 
 def _read_frameworks(value: object, root: Path) -> dict[str, Framework]:
