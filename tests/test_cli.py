@@ -328,7 +328,9 @@ def test_plan_is_what_the_store_is_named_after(book: Book, call: Call):
     assert sorted(f"{v['framework']}/{v['code']}.json" for v in variants) == [
         path.relative_to(book.root / ".polybook").as_posix() for path in book.store_files()
     ]
-    assert all(set(v) == {"page", "path", "framework", "code", "needs", "timeout_s", "cells"} for v in variants)
+    assert all(
+        set(v) == {"page", "path", "framework", "code", "needs", "timeout_s", "folder", "cells"} for v in variants
+    )
     assert [(v["needs"], v["timeout_s"]) for v in variants] == [("", None), ("", None), ("cpu", 9.0)]
 
 
@@ -367,7 +369,10 @@ def test_env_makes_what_is_named(book: Book, call: Call, monkeypatch: pytest.Mon
     (environment / "bin").mkdir(parents=True)
     (environment / "bin" / "python").touch()
 
-    assert call("env", "alpha") == (0, "environment of alpha: made\n", "")
+    made = (
+        "making the environment of Alpha in .venv-alpha (packages may have to be loaded)\nenvironment of alpha: made\n"
+    )
+    assert call("env", "alpha") == (0, made, "")
     assert call("env", "alpha") == (0, "", "")
 
 
@@ -378,7 +383,7 @@ def test_env_that_fails(book: Book, call: Call, monkeypatch: pytest.MonkeyPatch)
 
     status, out, err = call("env", "alpha")
 
-    assert (status, out) == (1, "")
+    assert (status, out[:31]) == (1, "making the environment of Alpha")
     assert err.startswith("The environment of Alpha could not be made: /nowhere/uv: No such file or directory.")
 
 

@@ -190,7 +190,7 @@ def test_one_that_fails_does_not_stop_the_others(place: Place):
         "error: mxnet has no wheels with a matching platform tag\n"
         "What still works: beta. Run its cells with `python -m polybook run --framework beta`."
         " Pages that show a framework without an environment cannot be built on this machine.\n"
-        "A package without a wheel for this machine's platform can only be had on another one; otherwise try again."
+        "A package without a wheel for this machine's platform can only be had on another machine."
     )
     assert place.calls() == made("alpha") + made("beta")
 

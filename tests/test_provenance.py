@@ -74,7 +74,7 @@ def test_private_paths_are_replaced_the_longest_first(tmp_path: Path):
     paths = private_paths(framework(root=root), root, tmp_path / "cwd", tmp_path / "kernel")
     text = f"{root}/.venv-pytorch/lib/x.py {root}/chapters {tmp_path}/cwd/f {tmp_path}/kernel/k {Path.home()}/data"
 
-    assert scrub({"text": text}, paths)["text"] == ".venv-pytorch/lib/x.py ./chapters ./f <kernel>/k ~/data"
+    assert scrub({"text": text}, paths)["text"] == ".venv-pytorch/lib/x.py ./chapters ./f [kernel]/k ~/data"
 
 
 @pytest.mark.parametrize(

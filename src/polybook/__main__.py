@@ -88,9 +88,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 except PageFailed as failed:
                     failures += failed.failures
                     continue
-                if result is None:
-                    print(f"{page.docname} [{name}]: not run, since _config.yml says `execute_notebooks: off`")
-                elif not result.cells_run:
+                if result and not result.cells_run:
                     print(f"{page.docname} [{name}]: fresh, of {_when(result.run.started)}")
     return _tell(failures)
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import zmq.asyncio
 from jupyter_client import AsyncKernelManager
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 
@@ -94,24 +95,31 @@ async def running_kernel(python: Path, cwd: Path, folder: Path) -> AsyncIterator
     """
     specs = _OneSpec()
     specs.python = str(python)
-    manager = AsyncKernelManager(
-        kernel_name=python.parent.parent.name.strip(".").lower() or "python",
-        kernel_spec_manager=specs,
-        transport="ipc",
-        ip=str(folder / "k"),
-        connection_file=str(folder / "connection.json"),
-    )
-    # No limit on output that waits to be read: at its limit ZeroMQ drops messages without a word.
-    manager.context.rcvhwm = 0
-    with (folder / "stderr").open("wb") as errors:
+    # A context of our own, to be destroyed whatever happens. No limit on output that waits to be read: at its limit
+    # ZeroMQ drops messages without a word.
+    context = zmq.asyncio.Context()
+    context.rcvhwm = 0
+    try:
+        manager = AsyncKernelManager(
+            kernel_name=python.parent.parent.name.strip(".").lower() or "python",
+            kernel_spec_manager=specs,
+            context=context,
+            transport="ipc",
+            ip=str(folder / "k"),
+            connection_file=str(folder / "connection.json"),
+        )
         try:
-            await manager.start_kernel(cwd=str(cwd), env=_environment(folder), stdout=subprocess.DEVNULL, stderr=errors)
+            with (folder / "stderr").open("wb") as errors:
+                streams = {"stdout": subprocess.DEVNULL, "stderr": errors}
+                await manager.start_kernel(cwd=str(cwd), env=_environment(folder), **streams)
         except OSError as error:
             raise KernelStartFailed(str(error)) from error
-    try:
-        yield manager
+        try:
+            yield manager
+        finally:
+            await manager.shutdown_kernel(now=True)
     finally:
-        await manager.shutdown_kernel(now=True)
+        context.destroy(linger=0)
 
 
 def kernel_errors(folder: Path) -> str:

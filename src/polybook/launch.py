@@ -26,14 +26,17 @@ if __name__ == "__main__":
     # A script's own folder comes first on sys.path, where this package's modules would shadow the world's.
     del sys.path[0]
     die_with_parent(int(os.environ["POLYBOOK_PARENT"]))
-    from ipykernel.kernelapp import IPKernelApp
+    from ipykernel import kernelapp
 
-    class KernelApp(IPKernelApp):
-        """A kernel that keeps output until it is read: ZeroMQ drops it silently after a thousand messages."""
+    class IPKernelApp(kernelapp.IPKernelApp):
+        """A kernel that keeps output until it is read: ZeroMQ drops it silently after a thousand messages.
+
+        Under its base's name, because settings of a kernel go by that.
+        """
 
         def init_iopub(self, context: object) -> None:
             """Make the socket for output without a limit."""
             context.sndhwm = 0  # type: ignore[attr-defined]
             super().init_iopub(context)
 
-    KernelApp.launch_instance()
+    IPKernelApp.launch_instance()

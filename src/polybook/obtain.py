@@ -113,7 +113,8 @@ class Runner:
         if found.state == "fresh" and found.run and not (force or self.options.force):
             return Obtained(found.run, found.identity, 0)
         if not self.options.execute and not force:
-            self._say(f"{variant.docname} [{variant.framework}]: not run, `execute_notebooks` is off")
+            label = f"{variant.docname} [{variant.framework}]"
+            self._say(f"{label}: not run, since _config.yml says `execute_notebooks: off`")
             return None
         run = self._run(variant, self.options.frameworks[variant.framework])
         try:
