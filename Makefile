@@ -24,6 +24,8 @@ book: environments ## Run every cell that needs it and build the site into _buil
 
 environments: .venv-book/.ready ## Make the book's environment and one a framework
 	@$(BOOK)/python -m polybook env
+	@# Where Python may not write bytecode, every build would compile the project's own modules anew.
+	@$(BOOK)/python -m compileall -q src
 
 test: environments debian-packages .venv-dev/.ready ## Prove behaviour: linters and every test (what CI runs)
 	@$(MAKE) --no-print-directory lint

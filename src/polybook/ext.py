@@ -61,8 +61,9 @@ def _start(app: Sphinx) -> None:
     from polybook.parser import DroppedCell, Parser
 
     try:
-        if Path(app.srcdir, "_config.yml").is_file():
-            # For what it says in the wrong place, which Jupyter Book passes over.
+        config_file = Path(app.srcdir, "_config.yml")
+        if config_file.is_file() and "\npolybook_" in config_file.read_text("utf8"):
+            # Something of ours stands at the top, where Jupyter Book passes over it: this tells.
             config_file_options(Path(app.srcdir))
         options = read_options(_values(app), Path(app.srcdir))
     except ConfigError as error:
