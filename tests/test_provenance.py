@@ -43,13 +43,13 @@ def test_line_without_a_record_names_framework_and_date(run: Run):
 
 
 def test_card_holds_the_whole_record(run: Run):
-    """Every entry of the record, the load, the commit and the seconds of each cell stand on the card, escaped."""
-    card = run_card("PyTorch", run)
+    """Every entry of the record, the load, the commit and the time of the run stand on the card, as they are."""
+    lines = [" ".join(line.split()) for line in run_card("PyTorch", run).splitlines()]
 
-    assert r"| Processor | Xeon \| \*8\* |" in card
-    assert r"| Load before and after | 0\.50, 1\.25 |".replace(r"\.", ".") in card.replace(r"\.", ".")
-    assert "| Commit | abc123 |" in card
-    assert "29 Nov 2026, 23:30 UTC" in card.replace("\\", "")
+    assert "Processor Xeon | *8*" in lines
+    assert "Load before and after 0.50, 1.25" in lines
+    assert "Commit abc123" in lines
+    assert "Made 29 Nov 2026, 23:30 UTC" in lines
 
 
 def test_panels_with_visible_output_have_a_line_and_the_page_a_card(run: Run):

@@ -5,13 +5,10 @@ Pure: a run in, text out. The words about the machine come from the record that 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from polybook.run import Run
-
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-!|<>$~:@&])")
 
 
 def run_line(title: str, run: Run) -> str:
@@ -22,9 +19,14 @@ def run_line(title: str, run: Run) -> str:
 
 
 def run_card(title: str, run: Run) -> str:
-    """Give the whole record as MyST: a collapsed table, a row a fact."""
-    rows = "".join(f"| {_escape(name)} | {_escape(value)} |\n" for name, value in _facts(run))
-    return f"```{{dropdown}} How the outputs in {title} were made\n\n| What | Value |\n|---|---|\n{rows}```\n"
+    """Give the whole record as MyST: collapsed, a line a fact.
+
+    A literal block, not a table: Sphinx walks every node of every page on each build, and a table has a hundred.
+    """
+    facts = [(name, " ".join(value.split())) for name, value in _facts(run)]
+    width = max(len(name) for name, _ in facts) + 2
+    lines = "".join(f"{name.ljust(width)}{value}\n" for name, value in facts)
+    return f"`````{{dropdown}} How the outputs in {title} were made\n````text\n{lines}````\n`````\n"
 
 
 def _facts(run: Run) -> Iterable[tuple[str, str]]:
@@ -45,7 +47,3 @@ def _moment(iso: str) -> datetime:
 def _date(iso: str) -> str:
     moment = _moment(iso)
     return f"{moment.day} {moment:%b %Y}"
-
-
-def _escape(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
