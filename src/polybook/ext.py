@@ -6,6 +6,7 @@ A page travels: read and checked (``page.py``), split into variants (``split.py`
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -33,6 +34,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     from polybook.tabs import GroupCells, add_assets, copy_assets
     from polybook.written import remember_written
 
+    # What has been imported lives as long as the process: no collection need walk through it again.
+    gc.freeze()
     app.setup_extension("myst_nb")
     app.setup_extension("sphinx_design")
     for name, default in DEFAULTS.items():
