@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 from polybook.options import Framework, Options, read_options
 from polybook.page import Page, check_page, read_page
 from polybook.run import Run
-from polybook.split import Variant
+from polybook.variant import Variant
 
 REPOSITORY = Path(__file__).parents[1]
 MINIBOOK = REPOSITORY / "tests" / "minibook"

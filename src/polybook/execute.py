@@ -12,7 +12,6 @@ import contextlib
 import json
 import logging
 import os
-import re
 import signal
 import tempfile
 import threading
@@ -23,23 +22,26 @@ from pathlib import Path
 from typing import Any, cast
 
 import nbformat
+from jupyter_client import AsyncKernelManager
 from jupyter_client.client import KernelClient
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from polybook.blame import OUTPUT_S, Blame
 from polybook.circumstances import commit
-from polybook.errors import STOP_SIGNALS, Failure, Interrupted, PageFailed
+from polybook.errors import STOP_SIGNALS, Interrupted
+from polybook.facts import facts_of
 from polybook.kernel import KernelStartFailed, kernel_errors, private_folder, running_kernel
+from polybook.noise import disturbances, usage
 from polybook.options import Framework, Options
 from polybook.progress import Progress
 from polybook.run import Run
 from polybook.scrub import private_paths, scrub
-from polybook.split import Cell, Variant
+from polybook.variant import Cell, Variant
 
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _STARTUP_S = 120
-_OUTPUT_S = 120
 _TICK_S = 1.0
 
 
@@ -68,7 +70,7 @@ def execute(
     """
     job = _Job(variant, framework, options, circumstances, progress)
     if not framework.python.exists():
-        raise _Blame(variant, framework).environment(f"there is no environment at {framework.environment.name}.")
+        raise Blame(variant, framework).environment(f"there is no environment at {framework.environment.name}.")
     with private_folder() as folder, _working_folder(variant, options) as cwd:
         try:
             return asyncio.run(_until_signal(_run_cells(job, folder, cwd)))
@@ -89,21 +91,21 @@ class _Job:
 
 async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
     variant, framework, progress = job.variant, job.framework, job.progress
-    failure = _Blame(variant, framework)
-    started, load_before = _now(), os.getloadavg()[0]
+    failure = Blame(variant, framework)
+    started, load_before, usage_before = _now(), os.getloadavg()[0], usage()
     paths = private_paths(framework, job.options.root, cwd, folder)
     notebook = nbformat.v4.new_notebook(cells=[_new_cell(cell) for cell in variant.cells])
     ticking = asyncio.create_task(_tick(progress))
     timeout = variant.timeout_s or job.options.timeout_s
     try:
-        async with running_kernel(framework.python, cwd, folder) as manager:
+        async with running_kernel(framework.python, cwd, folder, job.options.kernel_path) as manager:
             client = NotebookClient(
                 notebook,
                 km=manager,
                 # A function, because the setting itself takes whole seconds only.
                 timeout_func=lambda _: timeout,
                 # Output may arrive long after the cell has ended; what does not arrive is a failure, not a detail.
-                iopub_timeout=_OUTPUT_S,
+                iopub_timeout=OUTPUT_S,
                 raise_on_iopub_timeout=True,
                 startup_timeout=_STARTUP_S,
                 record_timing=True,
@@ -118,6 +120,7 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
                     except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
                         raise failure.cell(cell, index, notebook.cells[index], error, timeout) from error
                 client.set_widgets_metadata()
+                usage_after = usage(_process(manager))
                 machine = await _probe(client, kernel_client, job)
             finally:
                 kernel_client.stop_channels()
@@ -128,6 +131,7 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
         raise failure.environment(what, "ipykernel" in str(error)) from error
     finally:
         ticking.cancel()
+    cells = tuple(_result(cell, paths) for cell in notebook.cells)
     return Run(
         page=variant.docname,
         framework=variant.framework,
@@ -136,12 +140,19 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
         started=started,
         ended=_now(),
         elapsed_s=round(progress.elapsed_s, 3),
-        cells=tuple(_result(cell, paths) for cell in notebook.cells),
+        cells=cells,
         metadata=dict(notebook.metadata),
         machine=machine,
         load=(round(load_before, 2), round(os.getloadavg()[0], 2)),
-        commit=commit(job.options.root),
+        commit=commit(job.options.root) or job.options.commit,
+        noise=tuple(disturbances(usage_before, usage_after, facts_of(cells).values.values())),
     )
+
+
+def _process(manager: AsyncKernelManager) -> int | None:
+    """The kernel's process."""
+    provisioner = manager.provisioner
+    return provisioner.pid if isinstance(provisioner, LocalProvisioner) else None
 
 
 async def _connect(client: NotebookClient, folder: Path) -> KernelClient:
@@ -273,75 +284,3 @@ def _quiet_log() -> logging.Logger:
     log.propagate = False
     log.addHandler(logging.NullHandler())
     return log
-
-
-class _Blame:
-    """Says what went wrong with one variant, where, and what to do."""
-
-    def __init__(self, variant: Variant, framework: Framework) -> None:
-        self.variant = variant
-        self.framework = framework
-
-    def _failed(self, line: int, what: str, remedy: str) -> PageFailed:
-        return PageFailed([Failure(self.variant.path, line, self.framework.name, what, remedy)])
-
-    def environment(self, what: str, without_ipykernel: bool = False) -> PageFailed:
-        line = self.variant.cells[0].line if self.variant.cells else 0
-        name = self.framework.name
-        if without_ipykernel:
-            return self._failed(
-                line, what, f"Add ipykernel to the requirements of {name}, and make its environment again."
-            )
-        return self._failed(line, what, f"Make it: `python -m polybook env {name}` (`make book` does that too).")
-
-    def probe(self, probe: str, why: str) -> PageFailed:
-        what = f"`polybook_probe` {probe!r} failed in the kernel: {why}"
-        return self._failed(0, what, "Correct it in _config.yml, or add what it needs to the environment.")
-
-    def cell(self, cell: Cell, index: int, node: NotebookNode, error: Exception, timeout: float | None) -> PageFailed:
-        place = f"cell {index + 1} of {len(self.variant.cells)}"
-        if isinstance(error, CellTimeoutError) and "IOPub" in str(error):
-            return self._failed(
-                cell.line, f"the output of {place} did not arrive within {_OUTPUT_S} s.", "Make it print less."
-            )
-        if isinstance(error, CellTimeoutError):
-            return self._failed(
-                cell.line,
-                f"{place} took longer than {timeout:g} s and was stopped.",
-                "Make it shorter, or allow more: `polybook: {timeout: seconds}` in the page's front matter.",
-            )
-        if isinstance(error, CellExecutionError):
-            return self._raised(cell, place, node, error)
-        return self._failed(
-            cell.line,
-            f"the kernel died in {place}.",
-            "Run the cell by itself to see why: a crash in native code, or memory that ran out (see `dmesg`).",
-        )
-
-    def _raised(self, cell: Cell, place: str, node: NotebookNode, error: CellExecutionError) -> PageFailed:
-        line = cell.line + _line_in_cell(node) - 1
-        what = f"{place} raised {error.ename}: {_ANSI.sub('', error.evalue)}"
-        if error.ename == "ModuleNotFoundError":
-            name = self.framework.name
-            remedy = (
-                f"The environment {self.framework.environment.name} lacks that module: add it to the requirements of "
-                f"{name}, or make the environment again with `python -m polybook env {name}`."
-            )
-        else:
-            remedy = "Correct the cell; if it is meant to raise, tag it `raises-exception`."
-        return self._failed(line, what, remedy)
-
-
-def _line_in_cell(node: NotebookNode) -> int:
-    """Find, in a failed cell's traceback, the line of the cell that was running; 1 if it is not told.
-
-    IPython writes ``Cell In[3], line 2`` for each frame of a cell, ``File <...>:2`` for a syntax error.
-    """
-    count = node.get("execution_count")
-    for output in node.outputs:
-        if output.output_type == "error":
-            text = _ANSI.sub("", "\n".join(output.traceback))
-            found = re.findall(rf"Cell In\[{count or r'[0-9]+'}\], line (\d+)", text)
-            if found and int(found[0]) <= len(node.source.splitlines()):
-                return int(found[0])
-    return 1

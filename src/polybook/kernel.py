@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +79,16 @@ def _is_alive(pid: int) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def running_kernel(python: Path, cwd: Path, folder: Path) -> AsyncIterator[AsyncKernelManager]:
+async def running_kernel(
+    python: Path, cwd: Path, folder: Path, path: Iterable[Path] = ()
+) -> AsyncIterator[AsyncKernelManager]:
     """Run a kernel for the length of a ``with`` block; it is killed at the end, whatever it is doing.
 
     Args:
         python: The interpreter; its environment must have ``ipykernel``.
         cwd: The kernel's working folder.
         folder: A private folder, for sockets and for what the kernel itself writes.
+        path: Folders to import from, after the environment's own.
 
     Yields:
         The kernel's manager.
@@ -111,7 +114,7 @@ async def running_kernel(python: Path, cwd: Path, folder: Path) -> AsyncIterator
         try:
             with (folder / "stderr").open("wb") as errors:
                 streams = {"stdout": subprocess.DEVNULL, "stderr": errors}
-                await manager.start_kernel(cwd=str(cwd), env=_environment(folder), **streams)
+                await manager.start_kernel(cwd=str(cwd), env=_environment(folder, path), **streams)
         except OSError as error:
             raise KernelStartFailed(str(error)) from error
         try:
@@ -128,12 +131,13 @@ def kernel_errors(folder: Path) -> str:
     return lines[-1].strip() if lines else ""
 
 
-def _environment(folder: Path) -> dict[str, Any]:
+def _environment(folder: Path, path: Iterable[Path]) -> dict[str, Any]:
     """The build's environment without what belongs to its own Python, and with no profile of the user's."""
     kept = {name: value for name, value in os.environ.items() if name not in _LEAKING}
     return {
         **kept,
         "IPYTHONDIR": str(folder / "ipython"),
         "POLYBOOK_PARENT": str(os.getpid()),
+        "POLYBOOK_PATH": os.pathsep.join(map(str, path)),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }

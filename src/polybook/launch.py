@@ -26,6 +26,8 @@ if __name__ == "__main__":
     # A script's own folder comes first on sys.path, where this package's modules would shadow the world's.
     del sys.path[0]
     die_with_parent(int(os.environ["POLYBOOK_PARENT"]))
+    # Last: what the environment has itself comes first.
+    sys.path += filter(None, os.environ.get("POLYBOOK_PATH", "").split(os.pathsep))
     from ipykernel import kernelapp
 
     class IPKernelApp(kernelapp.IPKernelApp):

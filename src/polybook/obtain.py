@@ -15,8 +15,8 @@ from polybook.errors import StoreEntryUnreadable
 from polybook.options import Framework, Options
 from polybook.progress import Progress
 from polybook.run import Run
-from polybook.split import Variant
 from polybook.store import Store
+from polybook.variant import Variant
 
 
 @dataclass(frozen=True)

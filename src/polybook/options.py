@@ -5,13 +5,12 @@ Pure: a mapping in, frozen dataclasses out. Used by the Sphinx extension and the
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from polybook.errors import ConfigError
 
@@ -44,7 +43,12 @@ DEFAULTS: dict[str, Any] = {
     "polybook_store": ".polybook",
     "polybook_probe": "",
     "polybook_variables": [],
+    "polybook_runs": "runs",
+    "polybook_require_recorded": False,
 }
+
+#: Where set to 1, the same as ``polybook_require_recorded``: ``jupyter-book build`` takes no options of ours.
+REQUIRE_RECORDED = "POLYBOOK_REQUIRE_RECORDED"
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _PROBE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -92,6 +96,10 @@ class Options:
         execute: Whether cells may be run at all (``execute_notebooks: off`` says no).
         force: Whether cells run even when a fresh run is stored (``execute_notebooks: force``).
         in_temp: Whether cells run in a temporary folder instead of the page's own.
+        runs: The folder of recorded runs, one folder a machine in it.
+        require_recorded: Whether a build fails when what a variant needs is met neither here nor by a recorded run.
+        kernel_path: Folders that kernels import from besides their own environment, after it.
+        commit: The book's commit, where the book was carried without its repository.
     """
 
     root: Path
@@ -105,6 +113,10 @@ class Options:
     execute: bool = True
     force: bool = False
     in_temp: bool = False
+    runs: Path = Path("runs")
+    require_recorded: bool = False
+    kernel_path: tuple[Path, ...] = ()
+    commit: str = ""
 
 
 def read_options(values: Mapping[str, Any], root: Path) -> Options:
@@ -143,11 +155,17 @@ def read_options(values: Mapping[str, Any], root: Path) -> Options:
         execute=mode != "off",
         force=mode == "force",
         in_temp=bool(values.get("nb_execution_in_temp", False)),
+        runs=root / _string("polybook_runs", raw["polybook_runs"]),
+        require_recorded=_switch("polybook_require_recorded", raw["polybook_require_recorded"])
+        or os.environ.get(REQUIRE_RECORDED, "") == "1",
     )
 
 
 def config_file_options(root: Path) -> Options:
     """Read polybook's own settings from ``_config.yml`` and nothing else; needs no Jupyter Book."""
+    # Imported late: a machine that only runs a plan has no YAML.
+    import yaml
+
     path = root / "_config.yml"
     try:
         text = path.read_text("utf8")
@@ -226,6 +244,12 @@ def _probe(value: object) -> str:
 def _string(name: str, value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError(f"_config.yml: `{name}` is {value!r}, but has to be a text.\nCorrect it.")
+    return value
+
+
+def _switch(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"_config.yml: `{name}` is {value!r}, but has to be true or false.\nCorrect it.")
     return value
 
 

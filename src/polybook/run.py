@@ -13,7 +13,7 @@ from typing import Any
 from polybook.errors import StoreEntryUnreadable
 
 #: Raised when the stored shape changes; entries of another version are run again.
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class Run:
         machine: The record that the book's probe took in the kernel; empty if the book has no probe.
         load: The machine's load average over a minute, before and after.
         commit: The book's commit, with a plus sign if files had been changed since; empty outside of git.
+        differs: How the environment differed from the pins, in words, as a vendor's image does.
+        noise: What disturbed the run, in words (see ``noise.py``).
+        dropped: For each earlier attempt that was dropped because it was noisy: what disturbed it, in words.
         metadata: Notebook metadata that rendering needs: ``language_info`` and, if there are any, ``widgets``.
     """
 
@@ -47,6 +50,14 @@ class Run:
     machine: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     load: tuple[float, float] = (0.0, 0.0)
     commit: str = ""
+    differs: tuple[str, ...] = ()
+    noise: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def provides(self) -> frozenset[str]:
+        """What the machine had that a variant may need, such as ``gpu``; a processor is always there."""
+        return frozenset({"cpu", *self.machine.get("provides", ())})
 
     def as_json(self) -> dict[str, Any]:
         """Give the run as plain data."""
@@ -67,7 +78,21 @@ def run_from_json(data: object) -> Run | None:
     if data["schema"] != SCHEMA:
         return None
     fields = {f.name for f in dataclasses.fields(Run)}
-    if set(data) - {"schema"} != fields or not isinstance(data["cells"], list):
+    if set(data) - {"schema"} != fields or not _is_shaped(data):
         raise StoreEntryUnreadable("fields are missing or unknown")
-    values = {name: data[name] for name in fields}
-    return Run(**{**values, "cells": tuple(values["cells"]), "load": tuple(values["load"])})
+    lists = ("cells", "load", "differs", "noise", "dropped")
+    values: dict[str, Any] = {name: tuple(data[name]) if name in lists else data[name] for name in fields}
+    return Run(**values)
+
+
+def _is_shaped(data: dict[str, Any]) -> bool:
+    """Tell whether what is walked through later has the shape for it."""
+    cells, machine = data["cells"], data["machine"]
+    return (
+        isinstance(cells, list)
+        and all(isinstance(cell, dict) and isinstance(cell.get("outputs"), list) for cell in cells)
+        and all(isinstance(output, dict) for cell in cells for output in cell["outputs"])
+        and isinstance(machine, dict)
+        and isinstance(data["circumstances"], dict)
+        and all(isinstance(data[name], list) for name in ("load", "differs", "noise", "dropped"))
+    )

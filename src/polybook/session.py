@@ -24,7 +24,8 @@ from polybook.obtain import Obtained, Runner
 from polybook.options import Options
 from polybook.page import Page, declares_frameworks, read_page
 from polybook.parser import Read
-from polybook.split import LANGUAGE, Variant, merge, split
+from polybook.split import LANGUAGE, merge, split
+from polybook.variant import Variant
 
 #: Where Sphinx's environment keeps what we know of its pages; raise the number when its shape changes. (Sphinx's own
 #: ``env_version`` is written into the search index, and a book without frameworks must not change by a byte.)

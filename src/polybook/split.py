@@ -7,10 +7,7 @@ Merging variants that were not run gives the page's cells back.
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import nbformat
@@ -19,6 +16,7 @@ from nbformat import NotebookNode
 from polybook.page import Page, cell_tags
 from polybook.provenance import run_card, run_line
 from polybook.run import Run
+from polybook.variant import Cell, Variant
 
 #: Cell tags that change what a run does; every other tag is display only.
 _EXECUTION_TAGS = {"raises-exception"}
@@ -29,65 +27,6 @@ DISPLAY_KEY = "polybook"
 _GLUE_PREFIX = "application/papermill.record/"
 #: What a page is written in when no kernel has said so.
 LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A code cell of a variant.
-
-    Attributes:
-        index: Its place in the page's notebook.
-        line: 1-based line of its first line of code in the page's source.
-        source: The code.
-        tags: Those of its tags that change how it runs, sorted.
-    """
-
-    index: int
-    line: int
-    source: str
-    tags: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Variant:
-    """The code of one framework on one page, in order.
-
-    Attributes:
-        docname: Sphinx's name for the page.
-        path: The page's source file, relative to the book.
-        framework: The framework's name.
-        cells: The cells that run.
-        needs: What the variant needs (``gpu``), or an empty text.
-        timeout_s: Seconds that a cell may take; None if the page does not say.
-        folder: The folder that the cells run in, relative to the book; empty for a temporary one.
-    """
-
-    docname: str
-    path: str
-    framework: str
-    cells: tuple[Cell, ...]
-    needs: str = ""
-    timeout_s: float | None = None
-    folder: str = ""
-
-    @property
-    def code(self) -> str:
-        """The digest of what runs: sources, the tags that change execution and the folder of files that cells open."""
-        content = [[cell.source, list(cell.tags)] for cell in self.cells]
-        return hashlib.sha256(json.dumps([self.folder, content]).encode()).hexdigest()
-
-    def as_json(self) -> dict[str, Any]:
-        """Give the variant as plain data, for a machine that has neither Sphinx nor MyST-NB."""
-        return {
-            "page": self.docname,
-            "path": self.path,
-            "framework": self.framework,
-            "code": self.code,
-            "needs": self.needs,
-            "timeout_s": self.timeout_s,
-            "folder": self.folder,
-            "cells": [{"index": c.index, "line": c.line, "source": c.source, "tags": list(c.tags)} for c in self.cells],
-        }
 
 
 def split(page: Page, framework: str) -> Variant:

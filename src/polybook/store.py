@@ -8,12 +8,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from polybook.errors import StoreEntryUnreadable
+from polybook.files import write_whole
 from polybook.run import Run, run_from_json
 
 
@@ -54,20 +53,7 @@ class Store:
         """Store a run in place of an earlier one of the same code; return the digest of its content."""
         body = json.dumps(run.as_json(), sort_keys=True, ensure_ascii=False).encode()
         digest = hashlib.sha256(body).hexdigest()
-        path = self.path(run.framework, run.code)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-        try:
-            # As readable as other files of the checkout: mkstemp's are the owner's alone.
-            os.fchmod(handle, 0o644)
-            with os.fdopen(handle, "wb") as file:
-                file.write(digest.encode() + b"\n" + body + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_whole(self.path(run.framework, run.code), digest.encode() + b"\n" + body + b"\n")
         return digest
 
     def entries(self) -> Iterator[Run]:
