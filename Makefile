@@ -14,13 +14,16 @@ export UV
 BOOK := .venv-book/bin
 DEV := .venv-dev/bin
 
-.PHONY: help book environments test accept lint bench serve pins debian-packages clean distclean
+# How often a run that other work on the machine disturbed is made again.
+RETRIES ?= 2
+
+.PHONY: help book environments test accept lint bench serve site record propose run-name pins debian-packages clean distclean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 book: environments ## Run every cell that needs it and build the site into _build/html
-	$(BOOK)/jupyter-book build . $(if $(STRICT),-W --keep-going)
+	$(if $(REQUIRE_RECORDED),POLYBOOK_REQUIRE_RECORDED=1) $(BOOK)/jupyter-book build . $(if $(STRICT),-W --keep-going)
 
 environments: .venv-book/.ready ## Make the book's environment and one a framework
 	@$(BOOK)/python -m polybook env
@@ -31,11 +34,12 @@ test: environments debian-packages .venv-dev/.ready ## Prove behaviour: linters 
 	@$(MAKE) --no-print-directory lint
 	$(DEV)/python -m pytest $(TESTS)
 
-lint: .venv-dev/.ready ## Check style, types and spelling
+lint: .venv-dev/.ready ## Check style, types and spelling, and that no measurement was typed into prose
 	$(DEV)/ruff check .
 	$(DEV)/ruff format --check .
 	$(DEV)/mypy
 	$(DEV)/codespell
+	$(DEV)/python -m polybook prose
 
 accept: environments .venv-dev/.ready ## Measure what we claim and print it as a table (long; nothing else should run)
 	$(DEV)/python benchmarks/build.py --check
@@ -44,6 +48,20 @@ bench: accept
 
 serve: book ## Build, then show the site at a local address
 	$(BOOK)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
+
+site: ## Build the site that is published: no warnings, and no GPU page without a fresh recorded run
+	@$(MAKE) --no-print-directory book STRICT=1 REQUIRE_RECORDED=1
+
+record: run-name environments ## Run the pages that need a GPU, on a machine that has one, into runs/$RUN
+	$(BOOK)/python -m polybook run --record "runs/$$RUN" $(if $(FRAMEWORK),--framework $(FRAMEWORK)) --retries $(RETRIES) --needing gpu $(PAGES)
+
+propose: run-name ## Offer what was recorded under runs/ as a pull request
+	@.ci/propose-runs "$$RUN"
+
+# The name comes from a form in a workflow too: make never expands it, and it is checked before anything costs time.
+run-name:
+	@[[ "$${RUN:-}" =~ ^[A-Za-z0-9]([-._]?[A-Za-z0-9])*$$ ]] || { \
+	  echo "RUN must name the folder below runs/ to record into, of letters, digits and single - . _ between them. Try: RUN=gpu" >&2; exit 2; }
 
 pins: $(UV) ## Write the exact pins anew from the .in files
 	@for name in book $(filter-out book dev,$(basename $(notdir $(wildcard requirements/*.in)))) dev; do \

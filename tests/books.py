@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import shutil
@@ -15,9 +16,12 @@ import nbformat
 from bs4 import BeautifulSoup, Tag
 from nbformat import NotebookNode
 
-from polybook.options import Framework, Options, read_options
+from polybook.options import Framework, Options, config_file_options, read_options
 from polybook.page import Page, check_page, read_page
-from polybook.run import Run
+from polybook.recorded import write_recorded
+from polybook.run import Offer, Run
+from polybook.split import merge
+from polybook.store import Store
 from polybook.variant import Variant
 
 REPOSITORY = Path(__file__).parents[1]
@@ -234,6 +238,28 @@ def run_of(variant: Variant, outputs: Mapping[int, list[dict[str, object]]] | No
         "metadata": {"language_info": {"name": "python", "version": "3.11"}},
     }
     return Run(**{**fields, **values})  # type: ignore[arg-type]
+
+
+def put_together(shown: Page, runs: Mapping[str, Run], titles: Mapping[str, str] | None = None) -> NotebookNode:
+    """A page merged with one run of each framework that has one."""
+    return merge(shown, {name: [Offer(made, "")] for name, made in runs.items()}, titles)
+
+
+def fabricate(
+    book: Book, framework: str, text: str, *, name: str = "h200", gpu: bool = True, page: str = "page"
+) -> Path:
+    """Record a run as if another machine had made it; each cell that has output prints ``text`` in it.
+
+    Only tests may do that: the book needs a stored run of the page's present code.
+    """
+    options = config_file_options(book.root)
+    made = next(run for run in Store(options.store).entries() if (run.page, run.framework) == (page, framework))
+    cells = [{**cell, "outputs": [printed(f"{text}\n")] if cell["outputs"] else []} for cell in made.cells]
+    machine = {"summary": "A machine of the tests", "version": "9", "entries": [], "provides": ["gpu"] * gpu}
+    path, _ = write_recorded(
+        dataclasses.replace(made, cells=tuple(cells), machine=machine, noise=()), options.runs / name
+    )
+    return path
 
 
 def printed(text: str, stream: str = "stdout") -> dict[str, object]:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from books import Book, cell, framework, page, page_text, run_of, tabs, tagged
+from books import Book, cell, framework, page, page_text, put_together, run_of, tabs, tagged
 
 from polybook.provenance import run_card, run_line
-from polybook.run import Run
+from polybook.run import Offer, Run
 from polybook.scrub import private_paths, scrub
-from polybook.split import merge, split
+from polybook.split import split
 
 MACHINE = {
     "summary": "Xeon, 2 cores",
@@ -34,17 +34,17 @@ def run() -> Run:
 
 def test_line_names_framework_machine_and_date(run: Run):
     """The line says what a reader has to know about a timing."""
-    assert run_line("PyTorch", run) == "PyTorch 2.14.1 · Xeon, 2 cores · 29 Nov 2026"
+    assert run_line("PyTorch", Offer(run, "")) == "PyTorch 2.14.1 · Xeon, 2 cores · 29 Nov 2026"
 
 
 def test_line_without_a_record_names_framework_and_date(run: Run):
     """A book without a probe still says when."""
-    assert run_line("PyTorch", dataclasses.replace(run, machine={})) == "PyTorch · 29 Nov 2026"
+    assert run_line("PyTorch", Offer(dataclasses.replace(run, machine={}), "")) == "PyTorch · 29 Nov 2026"
 
 
 def test_card_holds_the_whole_record(run: Run):
     """Every entry of the record, the load, the commit and the time of the run stand on the card, as they are."""
-    lines = [" ".join(line.split()) for line in run_card("PyTorch", run).splitlines()]
+    lines = [" ".join(line.split()) for line in run_card("PyTorch", Offer(run, "")).splitlines()]
 
     assert "Processor Xeon | *8*" in lines
     assert "Load before and after 0.50, 1.25" in lines
@@ -59,9 +59,9 @@ def test_panels_with_visible_output_have_a_line_and_the_page_a_card(run: Run):
     made.cells[0]["outputs"][:] = [{"output_type": "stream", "name": "stdout", "text": "1\n"}]
     made.cells[1]["outputs"][:] = []
 
-    merged = merge(shown, {"pytorch": dataclasses.replace(made, machine=MACHINE)}, {"pytorch": "PyTorch"})
+    merged = put_together(shown, {"pytorch": dataclasses.replace(made, machine=MACHINE)}, {"pytorch": "PyTorch"})
 
-    assert "PyTorch 2.14.1" in merged.cells[0].metadata["polybook"]["line"]
+    assert "PyTorch 2.14.1" in merged.cells[0].metadata["polybook"]["lines"][0]["text"]
     assert "polybook" not in merged.cells[1].metadata
     assert merged.cells[2].cell_type == "markdown"
     assert "How the outputs in PyTorch were made" in merged.cells[2].source

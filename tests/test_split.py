@@ -18,6 +18,7 @@ from books import (
     page,
     printed,
     prose,
+    put_together,
     run_of,
     sources,
     tagged,
@@ -26,7 +27,7 @@ from nbformat import NotebookNode
 
 from polybook.page import Page, cell_tags
 from polybook.run import Run
-from polybook.split import DISPLAY_KEY, merge, split
+from polybook.split import DISPLAY_KEY, split
 
 FRAMEWORKS = ("pytorch", "mxnet")
 
@@ -45,7 +46,7 @@ def notes(merged: NotebookNode) -> list[tuple[int, str] | None]:
 def groups(*cells: str | NotebookNode) -> list[list[str]]:
     """The tab sets that these cells make, as the frameworks in them."""
     found: dict[int, list[str]] = {}
-    for note in notes(merge(page(list(cells)), {})):
+    for note in notes(put_together(page(list(cells)), {})):
         if note:
             found.setdefault(note[0], []).append(note[1])
     return list(found.values())
@@ -195,7 +196,7 @@ def test_merging_what_was_not_run_gives_the_page_back(seed: int):
     made = random_page(seed)
     before = json.dumps(made.notebook)
 
-    for merged in (merge(made, {}), merge(made, runs(made))):
+    for merged in (put_together(made, {}), put_together(made, runs(made))):
         kept = [cell for cell in merged.cells if cell.metadata.pop(DISPLAY_KEY, {}).get("framework") in firsts(cell)]
         assert [(c.cell_type, c.source, cell_tags(c)) for c in kept] == [
             (c.cell_type, c.source, cell_tags(c)) for c in made.notebook.cells
@@ -218,7 +219,7 @@ def test_every_output_comes_back_to_its_cell(seed: int):
         variant = split(made, name)
         results[name] = run_of(variant, {cell.index: [printed(f"{name} {cell.index}")] for cell in variant.cells})
 
-    merged = merge(made, results)
+    merged = put_together(made, results)
 
     shown = []
     for panel in merged.cells:
@@ -236,7 +237,7 @@ def test_a_run_that_is_missing_leaves_an_empty_panel():
     """A framework without a run still has its panel, without output."""
     made = page(["a"])
 
-    merged = merge(made, {"mxnet": run_of(split(made, "mxnet"), {0: [printed("1")]})})
+    merged = put_together(made, {"mxnet": run_of(split(made, "mxnet"), {0: [printed("1")]})})
 
     assert notes(merged) == [(0, "pytorch"), (0, "mxnet")]
     assert [len(cell.outputs) for cell in merged.cells] == [0, 1]
@@ -268,7 +269,7 @@ def test_comment_joins_no_cell_to_an_untagged_one():
     """After an untagged cell a tab set begins, comment between them or not."""
     made = page(["u", prose("% x"), tagged("a", "pytorch"), tagged("b", "mxnet")])
 
-    merged = merge(made, runs(made, {0: [printed("x")]}))
+    merged = put_together(made, runs(made, {0: [printed("x")]}))
 
     assert notes(merged) == [(0, "pytorch"), (0, "mxnet"), None, (1, "pytorch"), (1, "mxnet")]
 
@@ -278,7 +279,7 @@ def test_untagged_cell_separates():
     cells = [tagged("a", "pytorch"), "u", tagged("b", "mxnet")]
     made = page(cells)
 
-    merged = merge(made, {"pytorch": run_of(split(made, "pytorch"), {1: [printed("1")]})})
+    merged = put_together(made, {"pytorch": run_of(split(made, "pytorch"), {1: [printed("1")]})})
 
     assert groups(*cells) == [["pytorch"], ["mxnet"]]
     assert notes(merged) == [(0, "pytorch"), (1, "pytorch"), (1, "mxnet"), (2, "mxnet")]
@@ -295,7 +296,7 @@ def test_cell_of_two_frameworks_is_in_two_panels():
     """A cell tagged with two frameworks stands in both panels of one tab set, with each one's output."""
     made = page([tagged("a", "pytorch", "mxnet"), tagged("b", "mxnet")])
 
-    merged = merge(made, {name: run_of(split(made, name), {0: [printed(name)]}) for name in FRAMEWORKS})
+    merged = put_together(made, {name: run_of(split(made, name), {0: [printed(name)]}) for name in FRAMEWORKS})
 
     assert notes(merged) == [(0, "pytorch"), (0, "mxnet"), (0, "mxnet")]
     assert [cell.outputs[0].text for cell in merged.cells[:2]] == ["pytorch", "mxnet"]
@@ -306,7 +307,7 @@ def test_panels_stand_in_the_order_of_the_front_matter():
     made = page([tagged("a", "pytorch"), tagged("b", "mxnet"), "c"], "mxnet, pytorch")
     results = runs(made, {2: [printed("x")]})
 
-    merged = merge(made, dict(reversed(results.items())))
+    merged = put_together(made, dict(reversed(results.items())))
 
     panels = [(cell.metadata[DISPLAY_KEY].framework, cell.metadata[DISPLAY_KEY].panel) for cell in merged.cells]
     assert panels == [("pytorch", 1), ("mxnet", 0), ("mxnet", 0), ("pytorch", 1)]
@@ -319,7 +320,7 @@ def test_untagged_cell_with_output_is_one_cell_a_framework():
     """Visible output of an untagged cell is shown in every panel, in cells with ids of their own."""
     made = page([prose("x"), "a"])
 
-    merged = merge(made, {name: run_of(split(made, name), {1: [printed(name)]}) for name in FRAMEWORKS})
+    merged = put_together(made, {name: run_of(split(made, name), {1: [printed(name)]}) for name in FRAMEWORKS})
 
     assert notes(merged) == [None, (0, "pytorch"), (0, "mxnet")]
     assert [cell.outputs[0].text for cell in merged.cells[1:]] == list(FRAMEWORKS)
@@ -332,7 +333,7 @@ def test_output_of_one_framework_is_enough_for_panels():
     made = page(["a"])
     results = runs(made) | {"mxnet": run_of(split(made, "mxnet"), {0: [printed("x")]})}
 
-    assert notes(merge(made, results)) == [(0, "pytorch"), (0, "mxnet")]
+    assert notes(put_together(made, results)) == [(0, "pytorch"), (0, "mxnet")]
 
 
 def test_ids_stay_short_enough():
@@ -340,7 +341,7 @@ def test_ids_stay_short_enough():
     made = page([tagged("a"), "b"])
     made.notebook.cells[0]["id"] = "x" * 64
 
-    merged = merge(made, runs(made, {0: [printed("x")], 1: [printed("y")]}))
+    merged = put_together(made, runs(made, {0: [printed("x")], 1: [printed("y")]}))
 
     assert [len(cell.id) for cell in merged.cells[:2]] == [64, 64]
     assert len({cell.id for cell in merged.cells}) == 4
@@ -363,7 +364,7 @@ def test_output_that_nobody_sees_stays_on_the_plain_cell(tags: tuple[str, ...], 
     """Without visible output a cell stays single and plain, and keeps what every framework put there."""
     made = page([tagged("a", *tags)])
 
-    merged = merge(made, runs(made, {0: outputs}))
+    merged = put_together(made, runs(made, {0: outputs}))
 
     assert notes(merged) == [None]
     assert len(merged.cells[0].outputs) == 2 * len(outputs)
@@ -386,7 +387,7 @@ def test_output_that_is_seen_makes_panels(tags: tuple[str, ...], outputs: list[d
     """Whatever a reader sees puts an untagged cell into a tab set."""
     made = page([tagged("a", *tags)])
 
-    assert notes(merge(made, runs(made, {0: outputs}))) == [(0, "pytorch"), (0, "mxnet")]
+    assert notes(put_together(made, runs(made, {0: outputs}))) == [(0, "pytorch"), (0, "mxnet")]
 
 
 # Names
@@ -407,7 +408,7 @@ def test_glued_values_are_prefixed():
     made = page(["a", "b", tagged("c", "pytorch"), tagged("d", "mxnet")])
     outputs = {0: [glued("silent", "1")], 1: [glued("seen", "2", visible=True)], 2: [glued("t", "3")]}
 
-    merged = merge(made, runs(made, outputs))
+    merged = put_together(made, runs(made, outputs))
 
     assert glue_names(merged) == [
         "pytorch.silent", "mxnet.silent", "pytorch.seen", "mxnet.seen", "pytorch.t",
@@ -419,7 +420,7 @@ def test_merging_twice_prefixes_once():
     made = page(["a"])
     results = runs(made, {0: [glued("n", "1"), printed("x")]})
 
-    first, second = merge(made, results), merge(made, results)
+    first, second = put_together(made, results), put_together(made, results)
 
     assert first == second
     assert glue_names(second) == ["pytorch.n", "mxnet.n"]
@@ -432,7 +433,7 @@ def test_figure_of_a_later_panel_has_a_label_of_its_own(key: str):
     drawn.metadata[key] = {"figure": {"name": "fig", "caption": "c"}, "image": {"alt": "t"}}
     made = page([drawn])
 
-    merged = merge(made, runs(made, {0: [printed("x")]}))
+    merged = put_together(made, runs(made, {0: [printed("x")]}))
 
     assert [cell.metadata[key]["figure"]["name"] for cell in merged.cells] == ["fig", "fig-mxnet"]
     assert [cell.metadata[key]["figure"]["caption"] for cell in merged.cells] == ["c", "c"]
@@ -446,7 +447,7 @@ def test_odd_figure_settings_are_left_alone(value: object):
     drawn.metadata["mystnb"] = value
     made = page([drawn])
 
-    assert [cell.metadata["mystnb"] for cell in merge(made, {}).cells] == [value, value]
+    assert [cell.metadata["mystnb"] for cell in put_together(made, {}).cells] == [value, value]
 
 
 def test_note_of_the_authors_is_not_taken_for_ours():
@@ -455,7 +456,7 @@ def test_note_of_the_authors_is_not_taken_for_ours():
     for noted, value in zip(made.notebook.cells, (3, "x", {"group": 7}, None), strict=True):
         noted.metadata[DISPLAY_KEY] = value
 
-    merged = merge(made, {})
+    merged = put_together(made, {})
 
     assert notes(merged) == [None, None, (1, "pytorch"), (1, "mxnet")]
 
@@ -468,7 +469,7 @@ def test_lines_follow_the_cells():
     made = myst_page(front_matter("polybook:", "  frameworks: [pytorch, mxnet]") + "Prose.\n\n" + cell("a") + cell("b"))
     first = list(made.notebook.metadata.source_map)
 
-    merged = merge(made, runs(made, {2: [printed("x")]}))
+    merged = put_together(made, runs(made, {2: [printed("x")]}))
 
     assert merged.metadata.source_map == [first[0], first[1], first[2], first[2]]
     assert len(merged.cells) == 4
@@ -478,8 +479,8 @@ def test_language_is_always_set():
     """The language comes from a kernel if one has said it, and is Python otherwise: a lexer must be known."""
     made = page(["a"])
 
-    assert merge(made, {}).metadata.language_info.pygments_lexer == "ipython3"
-    assert merge(made, runs(made)).metadata.language_info == {"name": "python", "version": "3.11"}
+    assert put_together(made, {}).metadata.language_info.pygments_lexer == "ipython3"
+    assert put_together(made, runs(made)).metadata.language_info == {"name": "python", "version": "3.11"}
 
 
 def test_widgets_of_all_frameworks_are_kept():
@@ -491,7 +492,7 @@ def test_widgets_of_all_frameworks_are_kept():
         for name in FRAMEWORKS
     }
 
-    merged = merge(made, results)
+    merged = put_together(made, results)
 
     assert merged.metadata.widgets[mime]["state"] == {"pytorch": 1, "mxnet": 1}
     assert results["pytorch"].metadata["widgets"][mime]["state"] == {"pytorch": 1}
@@ -501,11 +502,11 @@ def test_count_of_execution_is_shown():
     """A merged cell has the number that its kernel gave it."""
     made = page([tagged("a", "pytorch"), tagged("b", "mxnet"), "c"])
 
-    assert [cell.execution_count for cell in merge(made, runs(made)).cells] == [1, 1, 2]
+    assert [cell.execution_count for cell in put_together(made, runs(made)).cells] == [1, 1, 2]
 
 
 def test_empty_notebook_merges_to_an_empty_one():
     """A page without cells, if one were let through, would be an empty notebook."""
     made = dataclasses.replace(page(["a"]), notebook=notebook([]), lines=())
 
-    assert merge(made, runs(made)).cells == []
+    assert put_together(made, runs(made)).cells == []

@@ -11,18 +11,28 @@ import platform
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 #: Raised when the shape of a record changes.
-SCHEMA = 1
+SCHEMA = 2
 
 #: The module that a framework's name stands for, where the two differ.
 MODULES = {"pytorch": "torch"}
 
 #: Variables that change how fast the frameworks compute; a star stands for any ending.
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_*", "MXNET_*", "CUDA_VISIBLE_DEVICES")
+
+#: Where Linux tells the limits of this process's control group; those of a container stand at the top.
+CGROUPS = "/sys/fs/cgroup"
+
+#: How to ask a module whether it can use a GPU in this process.
+_GPU_QUESTIONS: dict[str, Callable[[Any], bool]] = {
+    "torch": lambda torch: torch.cuda.is_available(),
+    "mxnet": lambda mxnet: mxnet.context.num_gpus() > 0,
+}
 
 _NVIDIA_SMI_S = 20
 
@@ -50,6 +60,10 @@ def _gibibytes(value: int) -> str:
     return f"{value / 2**30:.1f} GiB"
 
 
+def _in_cores(value: float) -> str:
+    return f"{round(value, 2)} cores"
+
+
 def _pairs(value: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value[name]}" for name in sorted(value)) or "none set"
 
@@ -67,6 +81,7 @@ def _library_parts(library: Mapping[str, Any]) -> list[str]:
 FIELDS = (
     Field("processor", "Processor", str),
     Field("cores_allowed", "Cores allowed", int),
+    Field("cpu_quota", "CPU quota", float, "cores", _in_cores),
     Field("memory_bytes", "Memory", int, "B", _gibibytes),
     Field("system", "Operating system", str),
     Field("gpu", "GPU", str),
@@ -88,14 +103,18 @@ def record(framework: str) -> dict[str, Any]:
         framework: The framework's name, such as ``pytorch``; its version is that of the module if it is loaded.
 
     Returns:
-        ``{schema, summary, version, entries}``: the machine in a few words, the framework's version (empty if it is
-        not loaded), and an entry ``{name, title, type, unit, value, text}`` for each field with something to say.
+        ``{schema, summary, version, provides, entries}``: the machine in a few words; the framework's version (empty
+        if it is not loaded); what the framework can use in this process, ``["gpu"]`` or ``[]``; and an entry
+        ``{name, title, type, unit, value, text}`` for each field with something to say. The entries name a GPU that
+        the machine has; the summary, which stands beside timings, only one that the framework can use.
     """
     module = MODULES.get(framework, framework)
     version = _version(module)
+    provides = _provides(module)
     values: dict[str, Any] = {
         "processor": _processor(),
         "cores_allowed": _cores(),
+        "cpu_quota": _cpu_quota(),
         "memory_bytes": _memory_bytes(),
         "system": _system(),
         **_gpu(),
@@ -105,7 +124,13 @@ def record(framework: str) -> dict[str, Any]:
         "libraries": _thread_pools(),
         "variables": _variables(os.environ),
     }
-    return {"schema": SCHEMA, "summary": _summary(values), "version": version, "entries": entries(values)}
+    return {
+        "schema": SCHEMA,
+        "summary": _summary(values, provides),
+        "version": version,
+        "provides": provides,
+        "entries": entries(values),
+    }
 
 
 def entries(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -139,10 +164,10 @@ def entries(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _summary(values: Mapping[str, Any]) -> str:
+def _summary(values: Mapping[str, Any], provides: list[str]) -> str:
     cores = values["cores_allowed"]
     parts = [f"{values['processor']}, {cores} core{'s' * (cores != 1)}"]
-    if values.get("gpu"):
+    if values.get("gpu") and "gpu" in provides:
         count = values["gpu_count"]
         parts.append(values["gpu"] if count == 1 else f"{count} x {values['gpu']}")
     return " · ".join(parts)
@@ -151,6 +176,21 @@ def _summary(values: Mapping[str, Any]) -> str:
 def _version(module: str) -> str:
     """The version of a module that is loaded; never loads one."""
     return str(getattr(sys.modules.get(module), "__version__", ""))
+
+
+def _provides(module: str) -> list[str]:
+    """What a module that is loaded can use; never loads one, and never raises."""
+    loaded, question = sys.modules.get(module), _GPU_QUESTIONS.get(module)
+    if loaded is None or question is None:
+        return []
+    # A GPU that the driver sees may be hidden by CUDA_VISIBLE_DEVICES, or the build be for CPUs only: PyTorch then
+    # answers False, some drivers with a warning among a cell's output; MXNet may raise an error of CUDA.
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ["gpu"] if question(loaded) else []
+    except Exception:
+        return []
 
 
 def _processor() -> str:
@@ -162,6 +202,20 @@ def _processor() -> str:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _cpu_quota() -> float | None:
+    """The computing time that a container may use, in cores; ``None`` without a limit.
+
+    The files are those of https://docs.kernel.org/admin-guide/cgroup-v2.html (``cpu.max``) and, for version 1, of
+    https://docs.kernel.org/scheduler/sched-bwc.html.
+    """
+    version_1 = [*_lines(f"{CGROUPS}/cpu/cpu.cfs_quota_us"), *_lines(f"{CGROUPS}/cpu/cpu.cfs_period_us")]
+    try:
+        quota, period = map(int, " ".join(_lines(f"{CGROUPS}/cpu.max") or version_1).split())
+    except ValueError:  # no such file, or "max"
+        return None
+    return quota / period if quota > 0 and period > 0 else None
 
 
 def _memory_bytes() -> int | None:

@@ -1,12 +1,14 @@
-"""The command line: run cells without building, see what is fresh, plan a run elsewhere, make environments."""
+"""The command line: run cells without building, see what is fresh, record runs, make environments."""
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from polybook.errors import ConfigError, EnvironmentFailed, Failure, Interrupted, LockUnusable, PageFailed
 
@@ -44,75 +46,110 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--book", type=Path, default=Path(), help="the book's folder (default: this one)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    run = commands.add_parser("run", help="run the cells that have no fresh run, and store what they give")
-    run.add_argument("pages", nargs="*", metavar="PAGE", help="docname or path (default: all)")
-    run.add_argument("--framework", metavar="F", help="only this framework")
-    run.add_argument("--force", action="store_true", help="run even what is fresh")
-    run.set_defaults(command=_run)
-
-    status = commands.add_parser("status", help="say of each page and framework whether its run is fresh")
-    status.add_argument("pages", nargs="*", metavar="PAGE", help="docname or path (default: all)")
-    status.set_defaults(command=_status)
-
-    plan = commands.add_parser("plan", help="write the variants as JSON, to run them on another machine")
-    plan.add_argument("pages", nargs="*", metavar="PAGE", help="docname or path (default: all)")
-    plan.set_defaults(command=_plan)
-
-    env = commands.add_parser("env", help="make the frameworks' environments, or bring them up to date")
-    env.add_argument("names", nargs="*", metavar="F", help="frameworks (default: all)")
-    env.set_defaults(command=_env)
+    _add(commands, _run, "run", "run the cells that have no fresh run, and store what they give")
+    _add(commands, _status, "status", "say of each page and framework whether its run is fresh")
+    _add(commands, _claims, "claims", "list what every run claims, and whether it holds")
+    _add(commands, _prose, "prose", "find measurements that were typed into prose by hand")
+    _add(commands, _plan, "plan", "write the variants as JSON, to run them on another machine")
+    _add(commands, _build, "build", "build the book; what jupyter-book takes can follow after `--`")
+    _add(commands, _env, "env", "make the frameworks' environments, or bring them up to date")
     return parser
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    from polybook.book import open_book, pages
-    from polybook.obtain import Runner
-    from polybook.split import split
+def _add(commands: Any, command: Callable[[argparse.Namespace], int], name: str, text: str) -> None:
+    parser = commands.add_parser(name, help=text)
+    parser.set_defaults(command=command)
+    if name in ("run", "status", "claims", "prose", "plan"):
+        parser.add_argument("pages", nargs="*", metavar="PAGE", help="docname or path (default: all)")
+    if name in ("run", "plan"):
+        parser.add_argument("--framework", metavar="F", help="only this framework")
+        parser.add_argument("--needing", choices=("gpu",), help="only what needs such a machine")
+    if name == "run":
+        parser.add_argument("--force", action="store_true", help="run even what is fresh")
+        parser.add_argument("--retries", type=_count, default=0, metavar="N", help="run again what was noisy")
+        parser.add_argument("--record", type=Path, metavar="runs/NAME", help="write the runs there, to be committed")
+        parser.add_argument("--plan", type=Path, metavar="FILE", help="run a plan, in this very interpreter")
+        parser.add_argument(
+            "--packages",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="DIR",
+            help="with --plan: import from here as well",
+        )
+    if name in ("status", "build"):
+        parser.add_argument("--require-recorded", action="store_true", help="fail if what a page needs was run nowhere")
+    if name == "build":
+        parser.add_argument("rest", nargs="*", metavar="ARGUMENT", help="for `jupyter-book build`")
+    if name == "env":
+        parser.add_argument("names", nargs="*", metavar="F", help="frameworks (default: all)")
 
-    book = open_book(arguments.book)
-    if arguments.framework and arguments.framework not in book.options.frameworks:
-        known = ", ".join(book.options.frameworks)
-        raise ConfigError(f"framework {arguments.framework!r} is unknown (known: {known}).\nCorrect the name.")
-    runner = Runner(
-        book.options, say=print, warn=lambda text: print(f"warning: {text}", file=sys.stderr), live=sys.stderr
-    )
-    failures: list[Failure] = []
-    for page in pages(book, arguments.pages):
-        if isinstance(page, PageFailed):
-            failures += page.failures
-            continue
-        for name in page.frameworks:
-            if arguments.framework in (None, name):
-                try:
-                    result = runner.obtain(split(page, name), force=arguments.force)
-                except PageFailed as failed:
-                    failures += failed.failures
-                    continue
-                if result and not result.cells_run:
-                    print(f"{page.docname} [{name}]: fresh, of {_when(result.run.started)}")
-    return _tell(failures)
+
+def _count(text: str) -> int:
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of times")
+    return int(text)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from polybook.commands import run
+
+    return run(arguments)
 
 
 def _status(arguments: argparse.Namespace) -> int:
     from polybook.book import open_book, pages
-    from polybook.status import status_table
+    from polybook.status import needs_unmet, status_table
 
     book = open_book(arguments.book)
     found = list(pages(book, arguments.pages))
-    print(status_table(book, [page for page in found if not isinstance(page, PageFailed)]))
-    return _tell([failure for page in found if isinstance(page, PageFailed) for failure in page.failures])
+    usable = [page for page in found if not isinstance(page, PageFailed)]
+    print(status_table(book, usable))
+    failures = [failure for page in found if isinstance(page, PageFailed) for failure in page.failures]
+    return tell([*failures, *(needs_unmet(book, usable) if arguments.require_recorded else [])])
+
+
+def _claims(arguments: argparse.Namespace) -> int:
+    from polybook.book import open_book, pages
+    from polybook.status import claims_table
+
+    book = open_book(arguments.book)
+    found = list(pages(book, arguments.pages))
+    print(claims_table(book, [page for page in found if not isinstance(page, PageFailed)]))
+    return tell([failure for page in found if isinstance(page, PageFailed) for failure in page.failures])
+
+
+def _prose(arguments: argparse.Namespace) -> int:
+    from polybook.book import open_book, sources
+    from polybook.prose import prose_failures
+
+    book = open_book(arguments.book)
+    failures = [
+        failure
+        for path in sources(book, arguments.pages)
+        for failure in prose_failures(path.relative_to(book.root).as_posix(), path.read_text("utf-8-sig"))
+    ]
+    return tell(failures)
 
 
 def _plan(arguments: argparse.Namespace) -> int:
     from polybook.book import open_book, pages
-    from polybook.split import split
+    from polybook.commands import chosen
+    from polybook.plan import write_plan
 
-    found = list(pages(open_book(arguments.book), arguments.pages))
-    variants = [
-        split(page, name).as_json() for page in found if not isinstance(page, PageFailed) for name in page.frameworks
-    ]
-    print(json.dumps({"schema": 1, "variants": variants}, indent=1, ensure_ascii=False))
-    return _tell([failure for page in found if isinstance(page, PageFailed) for failure in page.failures])
+    book = open_book(arguments.book)
+    failures: list[Failure] = []
+    print(write_plan(book.options, chosen(book, pages(book, arguments.pages), arguments, failures)))
+    return tell(failures)
+
+
+def _build(arguments: argparse.Namespace) -> int:
+    from polybook.options import REQUIRE_RECORDED
+
+    program = Path(sys.executable).with_name("jupyter-book")
+    command = [str(program), "build", str(arguments.book), *arguments.rest]
+    wanted = {REQUIRE_RECORDED: "1"} if arguments.require_recorded else {}
+    return subprocess.run(command, env={**os.environ, **wanted}, check=False).returncode  # noqa: S603 - without a shell
 
 
 def _env(arguments: argparse.Namespace) -> int:
@@ -128,14 +165,10 @@ def _say(text: str) -> None:
     print(text, flush=True)
 
 
-def _when(iso: str) -> str:
-    from polybook.status import local_time
-
-    return local_time(iso)
-
-
-def _tell(failures: list[Failure]) -> int:
-    for failure in sorted(set(failures)):
+def tell(failures: Iterable[Failure]) -> int:
+    """Print failures and give the exit status."""
+    failures = sorted(set(failures))
+    for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0
 

@@ -63,9 +63,9 @@ def pages(book: Book, names: Iterable[str] = ()) -> Iterator[Page | PageFailed]:
     Raises:
         ConfigError: If a name is no page of the book.
     """
-    sources = _sources(book)
-    for docname in _chosen(book, sources, names):
-        path = sources[docname]
+    found = _all_sources(book)
+    for docname in _chosen(book, found, names):
+        path = found[docname]
         # As Sphinx does: an editor's byte order mark is no part of the page.
         text = path.read_text("utf-8-sig")
         if declares_frameworks(text):
@@ -81,7 +81,21 @@ def pages(book: Book, names: Iterable[str] = ()) -> Iterator[Page | PageFailed]:
                 yield failed
 
 
-def _sources(book: Book) -> dict[str, Path]:
+def sources(book: Book, names: Iterable[str] = ()) -> list[Path]:
+    """List the source files of all pages in MyST, in the order of the table of contents.
+
+    Args:
+        book: The book.
+        names: Docnames or paths to keep; all of them if there are none.
+
+    Raises:
+        ConfigError: If a name is no page of the book.
+    """
+    found = _all_sources(book)
+    return [found[docname] for docname in _chosen(book, found, names)]
+
+
+def _all_sources(book: Book) -> dict[str, Path]:
     from sphinx_external_toc.parsing import MalformedError, parse_toc_yaml
 
     path = book.root / "_toc.yml"

@@ -7,12 +7,14 @@ that a store entry says which of them has changed and gives nothing away.
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import os
 import platform
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -62,9 +64,28 @@ def commit(root: Path) -> str:
     return answers[0] + "+" * bool(answers[1])
 
 
-def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """List, in words, what differs between two sets of circumstances."""
-    return [reason for name, reason in REASONS.items() if old.get(name) != new.get(name)]
+def differences(old: Mapping[str, str], new: Mapping[str, str], names: Iterable[str] = REASONS) -> list[str]:
+    """List, in words, what differs between two sets of circumstances, or only in some of them."""
+    return [REASONS[name] for name in names if old.get(name) != new.get(name)]
+
+
+def environment_differences(framework: Framework) -> list[str]:
+    """List, in words, how the packages of an environment differ from the pins; what is there besides does not count."""
+    installed = _installed(framework)
+    found = []
+    for name, version in sorted(pinned_versions(framework.requirements).items()):
+        there = installed.get(name)
+        if there is None:
+            found.append(f"{name} is missing")
+        elif there != version:
+            found.append(f"{name} {there} instead of {version}")
+    return found
+
+
+def pinned_versions(path: Path) -> dict[str, str]:
+    """Read the exact versions out of a pin file, by normalised name; those for some platforms only are left out."""
+    pins = (re.fullmatch(r"([\w.-]+)(?:\[[^]]*\])?\s*==\s*([^\s;]+)", line) for line in _pins(path))
+    return {_normalised(pin[1]): pin[2] for pin in pins if pin}
 
 
 def _digest(content: object) -> str:
@@ -83,6 +104,23 @@ def _pins(path: Path) -> list[str]:
 def _distributions(framework: Framework) -> list[str]:
     """Installed distributions, by the names of their metadata folders (name and version)."""
     return sorted(path.name for path in _prefix(framework).glob("lib/python*/site-packages/*.dist-info"))
+
+
+def _installed(framework: Framework) -> dict[str, str]:
+    """The version of every distribution that a kernel of the framework would find, by normalised name."""
+    own = framework.python == Path(sys.executable)
+    path = sys.path if own else [str(path) for path in _prefix(framework).glob("lib/python*/site-packages")]
+    found: dict[str, str] = {}
+    for distribution in importlib.metadata.distributions(path=path):
+        name = distribution.metadata["Name"]
+        if name:
+            found.setdefault(_normalised(name), distribution.version)
+    return found
+
+
+def _normalised(name: str) -> str:
+    """A distribution's name as the packaging specifications compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _prefix(framework: Framework) -> Path:

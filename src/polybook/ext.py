@@ -16,12 +16,14 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError as SphinxConfigError
 from sphinx.util import logging
-from sphinx.util.console import red
+from sphinx.util.console import red, yellow
+from sphinx.util.logging import is_suppressed_warning
 
-from polybook.errors import ConfigError, Interrupted, LockUnusable
+from polybook.errors import ConfigError, Failure, Interrupted, LockUnusable
 from polybook.obtain import Runner
 from polybook.options import DEFAULTS, config_file_options, read_options
-from polybook.session import Session, page_sources, shown_runs
+from polybook.session import Session
+from polybook.shown import kept, shown_runs
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +32,8 @@ _GLUE = "polybook_glue_sources"
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register configuration, the parser, the transform and the events."""
-    from polybook.runs_table import FillRunsTable, RunsTableDirective, RunsTableNode
+    from polybook.quotes import ClaimDirective, FillQuotes, GivenRole, OtherwiseDirective, ValueRole
+    from polybook.runs_table import ClaimsTableDirective, FillTables, RunsTableDirective, TableNode
     from polybook.tabs import GroupCells, add_assets, copy_assets
     from polybook.written import remember_written
 
@@ -41,9 +44,15 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for name, default in DEFAULTS.items():
         app.add_config_value(name, default, "env")
     app.add_transform(GroupCells)
-    app.add_node(RunsTableNode)
+    app.add_transform(FillQuotes)
+    app.add_role("value", ValueRole())
+    app.add_role("given", GivenRole())
+    app.add_directive("claim", ClaimDirective)
+    app.add_directive("otherwise", OtherwiseDirective)
+    app.add_node(TableNode)
     app.add_directive("polybook-runs", RunsTableDirective)
-    app.add_post_transform(FillRunsTable)
+    app.add_directive("polybook-claims", ClaimsTableDirective)
+    app.add_post_transform(FillTables)
     # After MyST-NB's own handler (500) has made its configuration.
     app.connect("builder-inited", _start, priority=600)
     app.connect("html-page-context", add_assets)
@@ -110,14 +119,11 @@ def _warn(message: str) -> None:
 
 
 def _purge(_: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    shown_runs(env).pop(docname, None)
-    page_sources(env).pop(docname, None)
+    kept(env).forget(docname)
 
 
 def _merge_info(_: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEnvironment) -> None:
-    runs, sources = shown_runs(other), page_sources(other)
-    shown_runs(env).update({docname: runs[docname] for docname in docnames if docname in runs})
-    page_sources(env).update({docname: sources[docname] for docname in docnames if docname in sources})
+    kept(env).take(kept(other), docnames)
 
 
 def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
@@ -128,6 +134,7 @@ def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
     Exit here, not later: an exception at ``build-finished`` publishes the broken pages, and ``app.statuscode``
     is 0 again on the next build that changes nothing.
     """
+    from polybook.notices import broken_claims, stale_recorded, unmet_needs
     from polybook.runs_table import pages_with_table
     from polybook.written import pages_behind
 
@@ -135,8 +142,11 @@ def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
         logger.info(
             "polybook: %d cells run in %d variants, %d runs recalled", session.cells_run, session.ran, session.recalled
         )
-    if session.failures:
-        failures = sorted(set(session.failures))
+    wanted = unmet_needs(shown_runs(env), session.options.runs.name)
+    failures = [*session.failures, *(failure for found in kept(env).failures.values() for failure in found)]
+    failures += wanted if session.options.require_recorded else []
+    if failures:
+        failures = sorted(set(failures))
         # Not through Sphinx's logger: it holds messages back while it reads and, with -W, raises at the first one.
         print(file=sys.stderr)
         for failure in failures:
@@ -147,9 +157,24 @@ def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
         for docname in session.read_pages:
             Path(env.doctreedir, f"{docname}.doctree").unlink(missing_ok=True)
         sys.exit(1)
+    _notice(app, [*wanted, *stale_recorded(shown_runs(env), session.options.runs.name)])
+    for broken in broken_claims(shown_runs(env)):
+        # On each build, also of one that reads nothing: otherwise the second strict build would pass.
+        logger.warning(broken, type="polybook", subtype="claim")
     with_tables = pages_with_table(env) if session.ran or session.recalled else []
     with_glue = [docname for docname, values in env.metadata.items() if session.read_pages & set(values.get(_GLUE, ()))]
     return [*with_tables, *with_glue, *pages_behind(app)]
+
+
+def _notice(app: Sphinx, notices: list[Failure]) -> None:
+    """Warn once of recorded runs that are wanted or stale.
+
+    Not through Sphinx's logger, where ``-W`` would make an error of it: on a machine without a GPU a strict build is
+    still strict about everything else. ``polybook_require_recorded`` makes it an error.
+    """
+    if notices and not is_suppressed_warning("polybook", "recorded", app.config.suppress_warnings):
+        text = "\n".join(map(str, notices))
+        print(yellow(f"\nWARNING: recorded runs are not up to date.\n{text}"), file=sys.stderr, flush=True)
 
 
 def _note_glue(app: Sphinx, doctree: nodes.document) -> None:

@@ -74,6 +74,12 @@ def facts_of(cells: Iterable[Mapping[str, Any]]) -> Facts:
     return Facts(values, claims)
 
 
+def is_claim(output: Mapping[str, Any]) -> bool:
+    """Tell whether an output is a claim's message, which nothing is shown of."""
+    fact = output.get("metadata", {}).get(FACT_KEY)
+    return isinstance(fact, Mapping) and fact.get("kind") == "claim"
+
+
 def _facts(cells: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
     for cell in cells:
         for output in cell["outputs"]:

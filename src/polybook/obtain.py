@@ -1,20 +1,22 @@
-"""Get a run for a variant: recall a fresh one from the store, or run its cells and store the result.
+"""Get the runs of a variant: one from the store or, if none is fresh, from a kernel; and those that were recorded.
 
 The one road to a run, for the Sphinx extension and the command line alike.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
-from polybook.circumstances import circumstances, differences
+from polybook.circumstances import circumstances, differences, environment_differences
 from polybook.errors import StoreEntryUnreadable
 from polybook.options import Framework, Options
 from polybook.progress import Progress
-from polybook.run import Run
+from polybook.recorded import Recorded, RecordedRuns
+from polybook.run import Offer, Run
 from polybook.store import Store
 from polybook.variant import Variant
 
@@ -89,12 +91,49 @@ class Runner:
         reasons = tuple(differences(run.circumstances, self._circumstances(framework)))
         return Lookup("stale" if reasons else "fresh", reasons, identity, run)
 
-    def obtain(self, variant: Variant, force: bool = False) -> Obtained | None:
+    @functools.cached_property
+    def recorded(self) -> RecordedRuns:
+        """The book's recorded runs, read when they are first asked for; what is wrong with them is told then."""
+        runs = RecordedRuns(self.options.runs)
+        for problem in runs.problems:
+            self._warn(problem)
+        return runs
+
+    def offers(self, framework: str, code: str, needs: str, live: tuple[str, Run] | None) -> list[Offer]:
+        """List the runs that a page can show for a code, the one to show first at the front.
+
+        What was made here comes first, then what was recorded, the latest first; but a run that has what the
+        variant needs goes before one that has not.
+
+        Args:
+            framework: The framework's name.
+            code: The digest of the variant's code.
+            needs: What the variant needs, or an empty text.
+            live: The run that was made here, if there is one, and its identity.
+        """
+        found = [Offer(live[1], live[0])] if live else []
+        for item in sorted(self.recorded.of_code(framework, code), key=lambda item: item.run.started, reverse=True):
+            changed = tuple(differences(item.run.circumstances, self._circumstances(framework), ("pins", "packages")))
+            found.append(Offer(item.run, item.identity, item.name, changed))
+        return sorted(found, key=lambda offer: bool(needs) and needs not in offer.run.provides)
+
+    def stale(self, page: str, framework: str, code: str) -> list[Recorded]:
+        """List the recorded runs of a page that are of other code than this."""
+        return [item for item in self.recorded.of_page(page, framework) if item.run.code != code]
+
+    def expected(self, framework: str, code: str, needs: str) -> tuple[str, ...]:
+        """Give the identities of the runs that a page would show if nothing ran now."""
+        found = self.look_up(framework, code)
+        live = (found.identity, found.run) if found.state == "fresh" and found.run else None
+        return tuple(offer.identity for offer in self.offers(framework, code, needs, live))
+
+    def obtain(self, variant: Variant, force: bool = False, retries: int = 0) -> Obtained | None:
         """Recall the run of a variant, or make it.
 
         Args:
             variant: The variant.
             force: Run it even if a fresh run is stored.
+            retries: How often to run it again if a run was noisy; a stored run that is noisy is not good enough then.
 
         Returns:
             The run; None if there is nothing to run, or no fresh run and the book says that nothing may be run.
@@ -110,13 +149,14 @@ class Runner:
             self._warn(
                 f"stored run of {variant.docname} [{variant.framework}] is unreadable and ignored: {found.reasons[0]}"
             )
-        if found.state == "fresh" and found.run and not (force or self.options.force):
+        good_enough = found.run and not (retries and found.run.noise)
+        if found.state == "fresh" and found.run and good_enough and not (force or self.options.force):
             return Obtained(found.run, found.identity, 0)
         if not self.options.execute and not force:
             label = f"{variant.docname} [{variant.framework}]"
             self._say(f"{label}: not run, since _config.yml says `execute_notebooks: off`")
             return None
-        run = self._run(variant, self.options.frameworks[variant.framework])
+        run = self._quietest(variant, retries)
         try:
             identity = self.store.put(run)
         except OSError as error:
@@ -124,6 +164,22 @@ class Runner:
             self._warn(f"the run of {variant.docname} [{variant.framework}] could not be stored: {error}")
             identity = "not stored"
         return Obtained(run, identity, len(run.cells))
+
+    def _quietest(self, variant: Variant, retries: int) -> Run:
+        """Run a variant, again as long as it was noisy; what is dropped is told, here and in the run."""
+        framework = self.options.frameworks[variant.framework]
+        run = self._run(variant, framework)
+        dropped: list[str] = []
+        for _ in range(retries):
+            if not run.noise:
+                break
+            dropped.append("; ".join(run.noise))
+            self._say(f"{variant.docname} [{variant.framework}]: noisy ({dropped[-1]}); dropped, and run again")
+            run = self._run(variant, framework)
+        if run.noise:
+            self._say(f"{variant.docname} [{variant.framework}]: noisy ({'; '.join(run.noise)})")
+        differs = tuple(environment_differences(framework))
+        return dataclasses.replace(run, dropped=tuple(dropped), differs=differs)
 
     def _run(self, variant: Variant, framework: Framework) -> Run:
         # Imported late: a build that recalls everything needs no Jupyter client.

@@ -32,7 +32,7 @@ class Merged(Protocol):
     def merged(self, env: BuildEnvironment, docname: str, text: str, read: Read | None) -> NotebookNode:
         """Return the notebook with outputs, its own settings removed."""
 
-    def report_dropped_cell(self, docname: str, path: str, line: int) -> None:
+    def report_dropped_cell(self, env: BuildEnvironment, docname: str, path: str, line: int) -> None:
         """Note a code cell that MyST-NB drops."""
 
     def execution_data(self, docname: str) -> ExecutionResult | None:
@@ -75,7 +75,7 @@ class DroppedCell(UnexpectedCellDirective):  # type: ignore[misc]
         env = self.state.document.settings.env
         source, line = self.state_machine.get_source_and_line(self.lineno)
         path = os.path.relpath(source or env.doc2path(env.docname), env.srcdir)
-        self.session.report_dropped_cell(env.docname, path, line or 0)
+        self.session.report_dropped_cell(env, env.docname, path, line or 0)
         found: list[nodes.Node] = super().run()
         return found
 

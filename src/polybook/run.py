@@ -64,6 +64,33 @@ class Run:
         return {"schema": SCHEMA, **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}}
 
 
+@dataclass(frozen=True)
+class Offer:
+    """A run that a page can show.
+
+    Attributes:
+        run: The run.
+        identity: The digest of its content.
+        source: The folder of recorded runs that it comes from, such as ``h200``; empty if it was made here.
+        changed: What of the book has changed since it was recorded, in words.
+    """
+
+    run: Run
+    identity: str
+    source: str = ""
+    changed: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What a reader chooses it by."""
+        return run_label(self.source)
+
+
+def run_label(source: str) -> str:
+    """Give what a reader chooses a run by, from the folder of recorded runs that it comes from, if any."""
+    return f"recorded ({source})" if source else "this build"
+
+
 def run_from_json(data: object) -> Run | None:
     """Read a run from plain data.
 

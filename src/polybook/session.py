@@ -24,56 +24,9 @@ from polybook.obtain import Obtained, Runner
 from polybook.options import Options
 from polybook.page import Page, declares_frameworks, read_page
 from polybook.parser import Read
+from polybook.run import Offer
+from polybook.shown import ShownVariant, has_kept, kept, shown_runs, shown_variant
 from polybook.split import LANGUAGE, merge, split
-from polybook.variant import Variant
-
-#: Where Sphinx's environment keeps what we know of its pages; raise the number when its shape changes. (Sphinx's own
-#: ``env_version`` is written into the search index, and a book without frameworks must not change by a byte.)
-_KEY = "polybook_3"
-
-
-@dataclass(frozen=True)
-class ShownRun:
-    """What is kept of a run that a page shows, or of the lack of one.
-
-    Attributes:
-        code: The digest of the variant's code.
-        identity: The digest of the run's stored content; empty if there is no run.
-        state: ``fresh``, or ``not run``.
-        started: When the run was made, ISO 8601 in UTC; empty if there is none.
-        elapsed_s: Seconds that it took.
-        cells: How many cells the variant has.
-        machine: The machine in a few words.
-    """
-
-    code: str
-    identity: str = ""
-    state: str = "not run"
-    started: str = ""
-    elapsed_s: float = 0.0
-    cells: int = 0
-    machine: str = ""
-
-
-#: By page and framework.
-ShownRuns = dict[str, dict[str, ShownRun]]
-#: By page: the digest of each file that it was made from, by its path relative to the page's folder.
-PageSources = dict[str, dict[str, str]]
-
-
-def shown_runs(env: BuildEnvironment) -> ShownRuns:
-    """Return what the environment keeps of the runs that pages show, to be read and changed."""
-    return _kept(env)[0]
-
-
-def page_sources(env: BuildEnvironment) -> PageSources:
-    """Return the digests of the files that pages were made from, to be read and changed."""
-    return _kept(env)[1]
-
-
-def _kept(env: BuildEnvironment) -> tuple[ShownRuns, PageSources]:
-    kept: tuple[ShownRuns, PageSources] = env.__dict__.setdefault(_KEY, ({}, {}))
-    return kept
 
 
 @dataclass(frozen=True)
@@ -83,12 +36,12 @@ class Prepared:
     Attributes:
         text: The source that it was made from.
         page: The page; None if it is not usable.
-        obtained: Runs by framework.
+        offers: The runs of each framework, the one to show first at the front.
     """
 
     text: str
     page: Page | None
-    obtained: dict[str, Obtained]
+    offers: dict[str, list[Offer]]
 
 
 class Session:
@@ -118,21 +71,24 @@ class Session:
 
         Also those whose files have another content: Sphinx sees neither an older time stamp nor what ``:load:`` reads.
         """
-        if _KEY not in env.__dict__:
+        if not has_kept(env):
             # A new environment, or one of a version that kept something else.
             shown_runs(env)
             return sorted(env.all_docs)
         return sorted(
             docname
             for docname, runs in shown_runs(env).items()
-            if any(self._differs(framework, run) for framework, run in runs.items()) or _changed(env, docname)
+            if any(self._differs(docname, framework, shown) for framework, shown in runs.items())
+            or _changed(env, docname)
         )
 
-    def _differs(self, framework: str, shown: ShownRun) -> bool:
+    def _differs(self, docname: str, framework: str, shown: ShownVariant) -> bool:
         if framework not in self.options.frameworks:
             return True
-        found = self.runner.look_up(framework, shown.code)
-        return (found.identity if found.state == "fresh" else "") != shown.identity
+        stale = tuple(item.identity for item in self.runner.stale(docname, framework, shown.code))
+        return self.runner.expected(framework, shown.code, shown.needs) != shown.identities or stale != tuple(
+            run.identity for run in shown.stale
+        )
 
     def prepare(self, env: BuildEnvironment, docnames: Iterable[str], read: Any) -> None:
         """Run or recall every variant of the pages that are about to be read.
@@ -153,21 +109,22 @@ class Session:
     def _prepare(self, env: BuildEnvironment, docname: str, text: str, read: Read | None) -> Prepared:
         path = Path(env.doc2path(docname)).resolve().relative_to(self.options.root).as_posix()
         page: Page | None = None
-        obtained: dict[str, Obtained] = {}
+        offers: dict[str, list[Offer]] = {}
         try:
             page = read_page(docname, path, text, read, self.options)
         except PageFailed as failed:
             self.failures += failed.failures
-        for framework in page.frameworks if page else ():
+        for variant in [split(page, framework) for framework in page.frameworks] if page else []:
             try:
-                result = self.runner.obtain(split(page, framework)) if page else None
+                result = self.runner.obtain(variant)
             except PageFailed as failed:
                 self.failures += failed.failures
                 continue
             if result:
-                obtained[framework] = result
                 self._count(result)
-        self._prepared[docname] = prepared = Prepared(text, page, obtained)
+            live = (result.identity, result.run) if result else None
+            offers[variant.framework] = self.runner.offers(variant.framework, variant.code, variant.needs, live)
+        self._prepared[docname] = prepared = Prepared(text, page, offers)
         return prepared
 
     def _count(self, result: Obtained) -> None:
@@ -191,25 +148,25 @@ class Session:
             notebook.metadata["language_info"] = NotebookNode(LANGUAGE)
             return notebook
         page = prepared.page
-        runs = {name: result.run for name, result in prepared.obtained.items()}
         shown_runs(env)[docname] = {
-            name: _shown(split(page, name), prepared.obtained.get(name)) for name in page.frameworks
+            name: shown_variant(self.runner, split(page, name), prepared.offers.get(name, []))
+            for name in page.frameworks
         }
-        page_sources(env)[docname] = _digests(env, docname, _loaded(page))
-        return merge(page, runs, {name: self.options.frameworks[name].title for name in page.frameworks})
+        kept(env).sources[docname] = _digests(env, docname, _loaded(page))
+        return merge(page, prepared.offers, {name: self.options.frameworks[name].title for name in page.frameworks})
 
-    def report_dropped_cell(self, docname: str, path: str, line: int) -> None:
+    def report_dropped_cell(self, env: BuildEnvironment, docname: str, path: str, line: int) -> None:
         """Note a code cell that MyST-NB found where it cannot run one, such as in an included file."""
         prepared = self._prepared.get(docname)
         if prepared and prepared.page:
             what = "this code cell would be dropped: it is not at the top level of the page itself."
             remedy = "Move it there; `:load:` takes a cell's code from another file."
-            self.failures.append(Failure(path, line, "", what, remedy))
+            kept(env).failures.setdefault(docname, []).append(Failure(path, line, "", what, remedy))
 
     def execution_data(self, docname: str) -> ExecutionResult | None:
         """Return what MyST-NB's execution table shows of a page; None if nothing of it was ever run."""
         prepared = self._prepared.get(docname)
-        runs = [result.run for result in prepared.obtained.values()] if prepared else []
+        runs = [found[0].run for found in prepared.offers.values() if found] if prepared else []
         if not runs:
             return None
         return {
@@ -229,7 +186,7 @@ def _loaded(page: Page) -> list[str]:
 
 def _changed(env: BuildEnvironment, docname: str) -> bool:
     """Tell whether a file that a page was made from is another one now."""
-    before = page_sources(env).get(docname, {})
+    before = kept(env).sources.get(docname, {})
     return _digests(env, docname, list(before)[1:]) != before
 
 
@@ -240,11 +197,3 @@ def _digests(env: BuildEnvironment, docname: str, others: Iterable[str]) -> dict
     return {
         name: hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "" for name, path in files.items()
     }
-
-
-def _shown(variant: Variant, obtained: Obtained | None) -> ShownRun:
-    if obtained is None:
-        return ShownRun(variant.code, cells=len(variant.cells))
-    run = obtained.run
-    machine = run.machine.get("summary", "")
-    return ShownRun(variant.code, obtained.identity, "fresh", run.started, run.elapsed_s, len(run.cells), machine)

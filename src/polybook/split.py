@@ -7,15 +7,16 @@ Merging variants that were not run gives the page's cells back.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
+from polybook.facts import is_claim
 from polybook.page import Page, cell_tags
 from polybook.provenance import run_card, run_line
-from polybook.run import Run
+from polybook.run import Offer, Run
 from polybook.variant import Cell, Variant
 
 #: Cell tags that change what a run does; every other tag is display only.
@@ -27,6 +28,9 @@ DISPLAY_KEY = "polybook"
 _GLUE_PREFIX = "application/papermill.record/"
 #: What a page is written in when no kernel has said so.
 LANGUAGE = {"name": "python", "pygments_lexer": "ipython3"}
+
+#: What a run holds of a cell.
+_Result = dict[str, Any]
 
 
 def split(page: Page, framework: str) -> Variant:
@@ -46,23 +50,24 @@ def split(page: Page, framework: str) -> Variant:
     return Variant(page.docname, page.path, framework, tuple(cells), needs, page.timeout_s, page.folder)
 
 
-def merge(page: Page, runs: Mapping[str, Run], titles: Mapping[str, str] | None = None) -> NotebookNode:
+def merge(page: Page, offers: Mapping[str, Sequence[Offer]], titles: Mapping[str, str] | None = None) -> NotebookNode:
     """Put the outputs of runs back to the cells that they came from.
 
-    A cell that is shown in a tab gets a note in its metadata (``polybook: {group, framework, panel}``): cells of
+    A cell that is shown in a tab gets a note in its metadata (``polybook: {group, framework, panel, run}``): cells of
     one group make one tab set. An untagged cell with visible output becomes one cell a framework; without
-    any it stays as it was.
+    any it stays as it was. Where a framework offers several runs, its first one's outputs stay with the cell, and a
+    cell without input follows for each of the others.
 
     Args:
         page: The page.
-        runs: A run of each framework that has one; a framework may be absent.
+        offers: The runs of each framework, the one to show first at the front; a framework may be absent.
         titles: The frameworks' titles. If they are given, each panel with outputs says where they were made, and the
             page ends with a card for each run.
 
     Returns:
         A new notebook; the page's own is left alone.
     """
-    results = {name: _by_index(split(page, name), run) for name, run in runs.items()}
+    results = {name: [_by_index(split(page, name), offer.run) for offer in found] for name, found in offers.items()}
     notebook = copy.deepcopy(page.notebook)
     source_map = notebook.metadata.get("source_map", [0] * len(notebook.cells))
     cells: list[NotebookNode] = []
@@ -70,7 +75,7 @@ def merge(page: Page, runs: Mapping[str, Run], titles: Mapping[str, str] | None 
     group = -1
     previous_tagged = False
     for index, cell in enumerate(notebook.cells):
-        shown = _display(page, cell, {name: results.get(name, {}).get(index) for name in page.frameworks})
+        shown = _display(page, cell, {name: [run.get(index) for run in found] for name, found in results.items()})
         tagged = cell.cell_type == "code" and bool(set(cell_tags(cell)) & set(page.frameworks))
         if cell.cell_type == "code" and not (tagged and previous_tagged):
             group += 1
@@ -80,20 +85,25 @@ def merge(page: Page, runs: Mapping[str, Run], titles: Mapping[str, str] | None 
             if note:
                 note["group"] = group
                 if titles and _visible(copied, copied.outputs):
-                    note["line"] = run_line(titles[note["framework"]], runs[note["framework"]])
+                    name = note["framework"]
+                    note["lines"] = [
+                        {"label": offer.label, "text": run_line(titles[name], offer)} for offer in offers[name]
+                    ]
         cells += shown
         new_map += [source_map[index]] * len(shown)
     for name in page.frameworks if titles else ():
-        if titles and name in runs:
-            cells.append(nbformat.v4.new_markdown_cell(run_card(titles[name], runs[name]), id=f"run-of-{name}"))
+        for number, offer in enumerate(offers.get(name, ())):
+            card = run_card(titles[name] if titles else name, offer, alone=len(offers[name]) == 1)
+            cells.append(nbformat.v4.new_markdown_cell(card, id=f"run-{number}-of-{name}"[-64:]))
             new_map.append(source_map[-1])
     notebook.cells = cells
+    runs = [offer.run for name in page.frameworks for offer in offers.get(name, ())]
     _finish_metadata(notebook, new_map, runs)
     return notebook
 
 
-def _display(page: Page, cell: NotebookNode, results: Mapping[str, dict[str, Any] | None]) -> list[NotebookNode]:
-    """Make the cells that stand for ``cell`` on the merged page, one for each panel that it is shown in."""
+def _display(page: Page, cell: NotebookNode, results: Mapping[str, Sequence[_Result | None]]) -> list[NotebookNode]:
+    """Make the cells that stand for ``cell`` on the merged page, one for each panel and run that it is shown in."""
     # The note is ours: what an author wrote under that key means nothing.
     cell.metadata.pop(DISPLAY_KEY, None)
     if cell.cell_type != "code":
@@ -102,27 +112,52 @@ def _display(page: Page, cell: NotebookNode, results: Mapping[str, dict[str, Any
         cell.metadata["tags"] = cell_tags(cell)
     owners = [name for name in page.frameworks if name in cell_tags(cell)]
     if not owners:
-        if not any(_visible(cell, result["outputs"]) for result in results.values() if result):
-            for name, result in results.items():
-                _add_outputs(cell, name, result)
+        if not any(_visible(cell, result["outputs"]) for found in results.values() for result in found if result):
+            for name, found in results.items():
+                _add_outputs(cell, name, next(iter(found), None))
             return [cell]
         owners = list(page.frameworks)
     panels: list[NotebookNode] = []
     for name in owners:
         panel = copy.deepcopy(cell)
-        panel.metadata[DISPLAY_KEY] = {"framework": name, "panel": page.frameworks.index(name)}
+        panel.metadata[DISPLAY_KEY] = {"framework": name, "panel": page.frameworks.index(name), "run": 0}
         if panels:
             panel["id"] = f"{cell.get('id', '')}-{name}"[-64:]
             _rename_figure(panel, name)
-        _add_outputs(panel, name, results[name])
-        panels.append(panel)
+        found = results.get(name, ())
+        others = [
+            _other(panel, name, number, result)
+            for number, result in enumerate(found)
+            if number and result and _visible(cell, result["outputs"])
+        ]
+        _add_outputs(panel, name, next(iter(found), None))
+        panels += [panel, *others]
     return panels
 
 
-def _add_outputs(cell: NotebookNode, framework: str, result: dict[str, Any] | None) -> None:
+def _other(panel: NotebookNode, framework: str, number: int, result: _Result) -> NotebookNode:
+    """Make the cell for what another run of the same code gave: outputs only, nothing that a label could name."""
+    other = copy.deepcopy(panel)
+    other.metadata["tags"] = [*cell_tags(panel), "remove-input"]
+    other.metadata[DISPLAY_KEY]["run"] = number
+    other["id"] = f"{panel.get('id', '')}-{number}"[-64:]
+    for key in ("mystnb", "render"):
+        (((other.metadata.get(key) or {}).get("figure")) or {}).pop("name", None)
+    # A glued value is the first run's: nobody could name another one.
+    visible = [_without_glue(output) for output in result["outputs"] if _visible(other, [output])]
+    _add_outputs(other, framework, {**result, "outputs": visible})
+    return other
+
+
+def _without_glue(output: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in output.get("metadata", {}).items() if key != "scrapbook"}
+    return {**output, "metadata": kept} if "metadata" in output else output
+
+
+def _add_outputs(cell: NotebookNode, framework: str, result: _Result | None) -> None:
     if not result:
         return
-    outputs = [NotebookNode(_prefix_glue(copy.deepcopy(output), framework)) for output in result["outputs"]]
+    outputs = [_prefix_glue(copy.deepcopy(output), framework) for output in result["outputs"] if not is_claim(output)]
     cell.outputs = [*cell.get("outputs", []), *(_as_node(output) for output in outputs)]
     cell.execution_count = result["execution_count"]
 
@@ -169,17 +204,17 @@ def _is_invisible(cell: NotebookNode) -> bool:
     )
 
 
-def _by_index(variant: Variant, run: Run) -> dict[int, dict[str, Any]]:
+def _by_index(variant: Variant, run: Run) -> dict[int, _Result]:
     return {cell.index: result for cell, result in zip(variant.cells, run.cells, strict=True)}
 
 
-def _finish_metadata(notebook: NotebookNode, source_map: list[int], runs: Mapping[str, Run]) -> None:
+def _finish_metadata(notebook: NotebookNode, source_map: list[int], runs: Sequence[Run]) -> None:
     """Set what MyST-NB needs to render without a kernel: cell lines, the language, and widgets."""
     if "source_map" in notebook.metadata:
         notebook.metadata["source_map"] = source_map
-    languages = [run.metadata["language_info"] for run in runs.values() if "language_info" in run.metadata]
+    languages = [run.metadata["language_info"] for run in runs if "language_info" in run.metadata]
     notebook.metadata.setdefault("language_info", _as_node(languages[0] if languages else dict(LANGUAGE)))
-    for run in runs.values():
+    for run in runs:
         for mime, widgets in run.metadata.get("widgets", {}).items():
             known = notebook.metadata.setdefault("widgets", NotebookNode()).setdefault(mime, _as_node(widgets))
             known["state"].update(_as_node(widgets["state"]))

@@ -6,21 +6,24 @@ non-HTML fallbacks apply. Guarded by ``tests/test_sphinx_design.py``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util.fileutil import copy_asset_file
 from sphinx_design.config import get_sd_config
-from sphinx_design.shared import create_component
+from sphinx_design.shared import create_component, is_component
 
-from polybook.session import shown_runs
+from polybook.shown import shown_runs
 from polybook.split import DISPLAY_KEY
 
 #: The sync group of every tab set: the name of the URL parameter (``?framework=mxnet``) as well.
 SYNC_GROUP = "framework"
+_SEVERAL = 2
 
 
 _STATIC = Path(__file__).parent / "static"
@@ -77,28 +80,108 @@ def copy_assets(app: Sphinx, error: Exception | None) -> None:
             copy_asset_file(str(source), str(Path(app.outdir) / "_static"))
 
 
+def tab_set(panels: Mapping[str, list[nodes.Node]], titles: Mapping[str, str], order: Sequence[str]) -> nodes.container:
+    """Make a synchronised tab set.
+
+    Args:
+        panels: The content of each framework's panel.
+        titles: The frameworks' titles.
+        order: The frameworks in the order of the tabs.
+    """
+    classes = ["sd-tab-set", "polybook-tabs"] + ["polybook-only"] * (len(panels) == 1)
+    made: nodes.container = create_component("tab-set", classes=classes)
+    for name in sorted(panels, key=order.index):
+        label = nodes.rubric(titles[name], titles[name], classes=["sd-tab-label"], sync_id=name, sync_group=SYNC_GROUP)
+        item = create_component("tab-item", classes=["sd-tab-item"], selected=False)
+        item += label
+        item += create_component("tab-content", children=panels[name], classes=["sd-tab-content"])
+        made += item
+    return made
+
+
+def framework_of(node: nodes.Node) -> str:
+    """Find the framework in whose tab a node stands; an empty text if it stands in none."""
+    parent = node.parent
+    while parent is not None:
+        if is_component(parent, "tab-item"):
+            label = parent.children[0]
+            if isinstance(label, nodes.Element) and label.get("sync_group") == SYNC_GROUP:
+                return str(label["sync_id"])
+        parent = parent.parent
+    return ""
+
+
+def choice_of_runs(readings: Sequence[list[nodes.Node]], framework: str) -> list[nodes.Node]:
+    """Join what stands at one place for each run of a framework: once if all read the same."""
+    if len({"".join(node.pformat() for node in reading) for reading in readings}) == 1:
+        return readings[0]
+    made: list[nodes.Node] = []
+    for number, reading in enumerate(readings):
+        inline = all(isinstance(node, nodes.Text | nodes.Inline) for node in reading)
+        part: nodes.Element = nodes.inline() if inline else nodes.container()
+        part += reading
+        part["classes"] = run_classes(framework, number)
+        made.append(addnodes.only("", part, expr="html") if number else part)
+    return made
+
+
 def _replace_by_tabs(cells: list[nodes.container], titles: dict[str, str]) -> None:
     parent = cells[0].parent
     place = parent.index(cells[0])
-    panels: dict[tuple[int, str], list[nodes.container]] = {}
+    panels: dict[str, list[nodes.container]] = {}
+    order: dict[str, int] = {}
     for cell in cells:
         note = cell["cell_metadata"][DISPLAY_KEY]
-        panels.setdefault((note["panel"], note["framework"]), []).append(cell)
+        panels.setdefault(note["framework"], []).append(cell)
+        order[note["framework"]] = note["panel"]
         parent.remove(cell)
-    classes = ["sd-tab-set", "polybook-tabs"] + ["polybook-only"] * (len(panels) == 1)
-    tab_set = create_component("tab-set", classes=classes)
-    tab_set.source, tab_set.line = cells[0].source, cells[0].line
-    for (_, name), content in sorted(panels.items(), key=lambda item: item[0]):
-        tab_set += _tab(titles[name], name, content)
-    parent.insert(place, tab_set)
+    made = tab_set(
+        {name: _panel(name, content) for name, content in panels.items()}, titles, sorted(order, key=order.__getitem__)
+    )
+    made.source, made.line = cells[0].source, cells[0].line
+    parent.insert(place, made)
 
 
-def _tab(title: str, sync_id: str, content: list[nodes.container]) -> nodes.container:
-    label = nodes.rubric(title, title, classes=["sd-tab-label"], sync_id=sync_id, sync_group=SYNC_GROUP)
-    item = create_component("tab-item", classes=["sd-tab-item"], selected=False)
-    item += label
-    lines = [cell["cell_metadata"][DISPLAY_KEY].get("line") for cell in content]
-    line = next(filter(None, lines), None)
-    last = [nodes.paragraph(line, line, classes=["polybook-run-line"])] if line else []
-    item += create_component("tab-content", children=[*content, *last], classes=["sd-tab-content"])
-    return item
+def _panel(framework: str, content: list[nodes.container]) -> list[nodes.Node]:
+    notes = (cell["cell_metadata"][DISPLAY_KEY].get("lines") for cell in content)
+    lines: list[dict[str, str]] = next(filter(None, notes), [])
+    shown = [_of_run(cell, framework) for cell in content] if len(lines) >= _SEVERAL else content
+    return [*shown, *_run_lines(lines, framework)]
+
+
+def _of_run(cell: nodes.container, framework: str) -> nodes.Node:
+    """Mark what belongs to one of several runs: the outputs of the first, all of a cell that another one added."""
+    number = cell["cell_metadata"][DISPLAY_KEY]["run"]
+    if number:
+        cell["classes"] += run_classes(framework, number)
+        # Elsewhere than on a page nobody can choose.
+        return addnodes.only("", cell, expr="html")
+    for part in cell.children:
+        if isinstance(part, nodes.container) and part.get("nb_element") == "cell_code_output":
+            part["classes"] += run_classes(framework, 0)
+    return cell
+
+
+def _run_lines(lines: list[dict[str, str]], framework: str) -> list[nodes.Node]:
+    """Say where outputs were made; where there are several runs, for each, with a choice between them."""
+    if len(lines) < _SEVERAL:
+        return [_paragraph(line["text"], ["polybook-run-line"]) for line in lines]
+    made: list[nodes.Node] = [_paragraph(lines[0]["text"], ["polybook-run-line", *run_classes(framework, 0)])]
+    others = [
+        _paragraph(line["text"], ["polybook-run-line", *run_classes(framework, number)])
+        for number, line in enumerate(lines)
+        if number
+    ]
+    choices = [nodes.inline(line["label"], line["label"], classes=["polybook-choice"]) for line in lines]
+    switch = nodes.paragraph("", "", *choices, classes=["polybook-switch", f"polybook-of-{framework}"])
+    return [*made, addnodes.only("", *others, switch, expr="html")]
+
+
+def run_classes(framework: str, number: int) -> list[str]:
+    """Give the classes by which ``polybook.js`` finds what belongs to a run; those after the first start out hidden."""
+    classes = ["polybook-run", f"polybook-of-{framework}", f"polybook-run-{number}"]
+    return [*classes, "polybook-other"] if number else classes
+
+
+def _paragraph(text: str, classes: list[str]) -> nodes.paragraph:
+    return nodes.paragraph(text, text, classes=classes)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from polybook.session import shown_runs
+from polybook.shown import shown_runs
 
 _FILE = "polybook-written.json"
 
@@ -36,7 +36,8 @@ def remember_written(app: Sphinx, error: Exception | None) -> None:
 
 def _identities(app: Sphinx) -> dict[str, dict[str, str]]:
     return {
-        docname: {name: run.identity for name, run in runs.items()} for docname, runs in shown_runs(app.env).items()
+        docname: {name: " ".join(shown.identities) for name, shown in variants.items()}
+        for docname, variants in shown_runs(app.env).items()
     }
 
 

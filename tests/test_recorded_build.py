@@ -1,0 +1,295 @@
+"""Recorded runs in a build: shown while the code is the same, told when it is not, required for publishing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from books import Book, cell, fabricate, page_text, tabs
+
+from polybook.__main__ import main
+
+MakeBook = Callable[..., Book]
+
+ALPHA, BETA = cell("print('made here by alpha')", "alpha"), cell("print('made here by beta')", "beta")
+NEEDY = page_text(ALPHA, BETA, "Words.\n").replace("polybook:\n", "polybook:\n  needs: {alpha: gpu}\n")
+REQUIRED = "POLYBOOK_REQUIRE_RECORDED"
+
+
+@pytest.fixture
+def book(make_book: MakeBook) -> Book:
+    """A book of one page that needs a GPU in one framework, its cells run here."""
+    book = make_book(page=NEEDY)
+    done = book.polybook("run")
+    assert done.status == 0, done.output
+    return book
+
+
+def panel(book: Book, title: str = "Alpha") -> list[tuple[bool, str]]:
+    """The outputs and lines in a framework's panel, in order: whether it starts out hidden, and its text."""
+    (panels,) = tabs(book.article("page"))
+    found = panels[title].select(".cell_output, .polybook-run-line")
+    hidden = [bool(item.find_parent(class_="polybook-other")) or "polybook-other" in item["class"] for item in found]
+    return [(flag, item.get_text(" ", strip=True)) for flag, item in zip(hidden, found, strict=True)]
+
+
+def plain(text: str) -> str:
+    """A text in which every date reads the same."""
+    return re.sub(r"\d+ \w{3} \d{4}", "DATE", text)
+
+
+def test_recorded_run_is_shown_where_the_variant_needs_it(book: Book):
+    """It comes first and says that it was recorded; what this machine made is there to choose."""
+    fabricate(book, "alpha", "recorded on a GPU")
+
+    built = book.build("-W", "--keep-going")
+
+    assert built.status == 0, built.output
+    assert "WARNING" not in built.output
+    assert [(hidden, plain(text)) for hidden, text in panel(book)] == [
+        (False, "recorded on a GPU"),
+        (True, "made here by alpha"),
+        (False, "Alpha 9 · A machine of the tests · DATE · recorded"),
+        (True, panel(book)[3][1] and plain(panel(book)[3][1])),
+    ]
+    assert plain(panel(book)[3][1]).startswith("Alpha · DATE")
+    assert panel(book, "Beta")[0][1] == "made here by beta"
+    switch = tabs(book.article("page"))[0]["Alpha"].select(".polybook-switch .polybook-choice")
+    assert [choice.get_text() for choice in switch] == ["recorded (h200)", "this build"]
+
+
+def test_cards_tell_the_runs_apart(book: Book):
+    """Each run has a card of its own, that of the recorded one says where it was recorded."""
+    fabricate(book, "alpha", "recorded on a GPU")
+
+    book.build()
+
+    cards = [summary.get_text(" ", strip=True) for summary in book.article("page").select("summary")]
+    assert cards == [
+        "How the outputs in Alpha were made: recorded (h200)",
+        "How the outputs in Alpha were made: this build",
+        "How the outputs in Beta were made",
+    ]
+    assert re.search(r"Recorded as\s+h200", book.article("page").get_text())
+
+
+def test_prose_edit_keeps_it(book: Book):
+    """Only code makes a recorded run stale."""
+    fabricate(book, "alpha", "recorded on a GPU")
+    book.build()
+    book.replace("page", "Words.", "Other words.")
+
+    built = book.build()
+
+    assert (built.status, built.cells_run) == (0, 0)
+    assert panel(book)[0] == (False, "recorded on a GPU")
+
+
+def test_code_edit_makes_it_stale(book: Book):
+    """After an edit it is not shown; the build says which run is stale and names the command that mends it."""
+    fabricate(book, "alpha", "recorded on a GPU")
+    book.build()
+    book.replace("page", "made here by alpha", "made anew by alpha")
+
+    built = [book.build() for _ in range(2)]
+
+    for once in built:
+        assert once.status == 0, once.output
+        assert once.output.count("the recorded run (h200) is stale, since the code of its cells has changed") == 1
+        assert "`python -m polybook run --record runs/h200 page --framework alpha`" in once.output
+    assert panel(book)[0] == (False, "made anew by alpha")
+    assert "recorded on a GPU" not in book.article("page").get_text()
+
+
+def test_missing_run_is_told_once_and_does_not_fail(book: Book):
+    """Without a recorded run the page shows this machine's, and the build, also a strict one, says that it wants one."""
+    built = book.build("-W", "--keep-going")
+
+    assert built.status == 0, built.output
+    assert built.output.count("it needs a machine with a GPU, and no run of one is recorded") == 1
+    assert panel(book)[0] == (False, "made here by alpha")
+
+
+def test_notice_can_be_silenced(book: Book):
+    """As every warning it has a type and a subtype."""
+    config = book.root / "_config.yml"
+    config.write_text(f"{config.read_text()}    suppress_warnings: [polybook.recorded]\n")
+
+    assert "recorded" not in book.build().output
+
+
+@pytest.mark.parametrize("state", ["missing", "stale", "of a machine without a GPU"])
+def test_required_run_that_is_not_there_fails_the_build(book: Book, monkeypatch: pytest.MonkeyPatch, state: str):
+    """For publishing a stale or missing GPU run is an error with page and framework, each time."""
+    if state == "stale":
+        fabricate(book, "alpha", "recorded on a GPU")
+        book.replace("page", "made here by alpha", "made anew by alpha")
+    if state == "of a machine without a GPU":
+        fabricate(book, "alpha", "recorded", gpu=False)
+    monkeypatch.setenv(REQUIRED, "1")
+
+    built = [book.build() for _ in range(2)]
+
+    for once in built:
+        assert once.status == 1
+        assert "page.md: [alpha] it needs a machine with a GPU" in once.output
+        assert "polybook: 1 failure, no page was written" in once.output
+    assert not book.has_html()
+
+
+def test_required_run_that_is_there_passes(book: Book, monkeypatch: pytest.MonkeyPatch):
+    """A fresh recorded run is all that publishing asks for."""
+    fabricate(book, "alpha", "recorded on a GPU")
+    monkeypatch.setenv(REQUIRED, "1")
+
+    assert book.build("-W", "--keep-going").status == 0
+
+
+def test_command_line_requires_recorded_runs(book: Book, monkeypatch: pytest.MonkeyPatch):
+    """`build` and `status` take `--require-recorded`, with the same answer."""
+    before = [book.polybook(command, "--require-recorded") for command in ("build", "status")]
+    fabricate(book, "alpha", "recorded on a GPU")
+
+    after = [book.polybook(command, "--require-recorded") for command in ("build", "status")]
+
+    assert [done.status for done in before] == [1, 1]
+    assert all("page.md: [alpha] it needs a machine with a GPU" in done.output for done in before)
+    assert [done.status for done in after] == [0, 0], after
+    assert re.search(r"page +alpha +fresh.* h200", after[1].output)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "edited", "merged"])
+def test_damaged_file_is_told_and_the_live_run_shown(book: Book, damage: str):
+    """A file that cannot be used is named with what to do; the page shows what this machine made."""
+    path = fabricate(book, "alpha", "recorded on a GPU")
+    text = path.read_text()
+    path.write_text(
+        {
+            "truncated": text[:200],
+            "edited": text.replace("on a GPU", "on a TPU"),
+            "merged": f"<<<<<<< HEAD\n{text}",
+        }[damage]
+    )
+
+    built = book.build()
+
+    assert built.status == 0, built.output
+    assert built.output.count("the recorded run runs/h200/page.alpha.json cannot be used and is ignored") == 1
+    assert panel(book)[0] == (False, "made here by alpha")
+
+
+def test_run_that_is_recorded_later_is_shown_by_the_next_build(book: Book):
+    """No source has changed, but the page shows another run; when that is gone again, so is it from the page."""
+    book.build()
+    before = panel(book)[0]
+    path = fabricate(book, "alpha", "recorded on a GPU")
+    book.build()
+    between = panel(book)[0]
+    path.unlink()
+
+    built = book.build()
+
+    assert [before, between, panel(book)[0]] == [
+        (False, "made here by alpha"),
+        (False, "recorded on a GPU"),
+        (False, "made here by alpha"),
+    ]
+    assert built.cells_run == 0
+
+
+def test_without_a_need_this_build_comes_first(make_book: MakeBook):
+    """Where nothing special is needed the recorded run is the other choice, and no warning speaks of it."""
+    book = make_book(page=page_text(ALPHA, BETA))
+    book.polybook("run")
+    fabricate(book, "beta", "recorded elsewhere", name="laptop", gpu=False)
+
+    built = book.build("-W", "--keep-going")
+
+    assert built.status == 0, built.output
+    assert [item[1] for item in panel(book, "Beta")][:2] == ["made here by beta", "recorded elsewhere"]
+    assert panel(book, "Beta")[1][0]
+
+
+def test_recorded_run_is_enough_where_nothing_runs(book: Book):
+    """With execution off a page shows what was recorded, and the second build changes nothing."""
+    fabricate(book, "alpha", "recorded on a GPU")
+    shutil.rmtree(book.root / ".polybook")
+    config = book.root / "_config.yml"
+    config.write_text(config.read_text().replace("  timeout: 60", "  execute_notebooks: 'off'"))
+
+    book.build()
+    again = book.build()
+
+    assert panel(book)[0][1] == "recorded on a GPU"
+    assert "0 added, 0 changed, 0 removed" in again.output
+
+
+def test_table_of_runs_lists_what_is_recorded_and_what_is_stale(book: Book):
+    """Every run that a page shows has a row, and so has a stale one."""
+    book.write("index", "# Index\n\n```{polybook-runs}\n```\n")
+    fabricate(book, "alpha", "recorded on a GPU")
+    fabricate(book, "beta", "recorded", name="laptop", gpu=False)
+    book.replace("page", "made here by beta", "made anew by beta")
+
+    book.build()
+
+    table = book.article("index").find("table")
+    assert table is not None
+    rows = [[entry.get_text(strip=True) for entry in row.find_all("td")] for row in table.find_all("tr")][1:]
+    assert [[row[1], row[2].removesuffix(", noisy")] for row in rows] == [
+        ["Alpha", "recorded (h200)"],
+        ["Alpha", "fresh"],
+        ["Beta", "fresh"],
+        ["Beta", "stale (laptop)"],
+    ]
+
+
+def test_other_formats_show_the_first_run_only(book: Book):
+    """Where nobody can choose there is nothing to choose from."""
+    fabricate(book, "alpha", "recorded on a GPU")
+
+    built = book.build("--builder", "custom", "--custom-builder", "text")
+
+    assert built.status == 0, built.output
+    text = (book.root / "_build" / "text" / "page.txt").read_text()
+    assert "recorded on a GPU" in text
+    assert "made here by alpha" not in text.replace("print('made here by alpha')", "")
+
+
+def test_run_is_recorded_and_shown_elsewhere(book: Book, make_book: MakeBook):
+    """What `run --record` writes is all that another checkout needs to show it."""
+    done = book.polybook("run", "--record", "runs/laptop", "--framework", "beta")
+    again = book.polybook("run", "--record", "runs/laptop", "--framework", "beta")
+    elsewhere = make_book("elsewhere", page=NEEDY)
+    shutil.copytree(book.root / "runs", elsewhere.root / "runs")
+
+    built = elsewhere.build()
+
+    assert done.status == again.status == 0, done.output
+    assert "page [beta]: recorded in runs/laptop/page.beta.json" in done.output
+    assert "page [beta]: unchanged in runs/laptop/page.beta.json" in again.output
+    assert [path.name for path in (book.root / "runs" / "laptop").iterdir()] == ["page.beta.json"]
+    assert built.status == 0, built.output
+    assert [text for _, text in panel(elsewhere, "Beta")][:2] == ["made here by beta"] * 2
+
+
+def test_only_what_needs_a_machine_is_chosen(book: Book):
+    """`--needing gpu` leaves everything else out, of a run and of a plan."""
+    done = book.polybook("run", "--needing", "gpu", "--record", "runs/h200")
+    plan = book.polybook("plan", "--needing", "gpu")
+
+    assert [path.name for path in (book.root / "runs" / "h200").iterdir()] == ["page.alpha.json"]
+    assert done.output.count("page [") == 2
+    assert plan.output.count('"page": "page"') == 1
+
+
+def test_recording_elsewhere_than_in_runs_is_refused(book: Book, capsys: pytest.CaptureFixture[str]):
+    """A folder that no build looks into is refused before anything runs."""
+    status = main(["--book", str(book.root), "run", "--record", str(book.root / "elsewhere")])
+
+    assert status == 2
+    assert "runs are recorded into a folder of runs/" in capsys.readouterr().err
+    assert not Path(book.root, "elsewhere").exists()
