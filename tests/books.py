@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -246,20 +246,28 @@ def put_together(shown: Page, runs: Mapping[str, Run], titles: Mapping[str, str]
 
 
 def fabricate(
-    book: Book, framework: str, text: str, *, name: str = "h200", gpu: bool = True, page: str = "page"
+    book: Book,
+    framework: str,
+    text: str,
+    *,
+    name: str = "h200",
+    gpu: bool = True,
+    page: str = "page",
+    change: Callable[[Run], Run] = lambda made: made,
 ) -> Path:
-    """Record a run as if another machine had made it; each cell that has output prints ``text`` in it.
+    """Record a run as if another machine had made it; what its cells print reads ``text``.
 
     Only tests may do that: the book needs a stored run of the page's present code.
     """
     options = config_file_options(book.root)
     made = next(run for run in Store(options.store).entries() if (run.page, run.framework) == (page, framework))
-    cells = [{**cell, "outputs": [printed(f"{text}\n")] if cell["outputs"] else []} for cell in made.cells]
-    machine = {"summary": "A machine of the tests", "version": "9", "entries": [], "provides": ["gpu"] * gpu}
-    path, _ = write_recorded(
-        dataclasses.replace(made, cells=tuple(cells), machine=machine, noise=()), options.runs / name
+    cells = tuple(
+        {**cell, "outputs": [{**output, "text": f"{text}\n"} if "text" in output else output for output in outputs]}
+        for cell, outputs in ((cell, cell["outputs"]) for cell in made.cells)
     )
-    return path
+    machine = {"summary": "A machine of the tests", "version": "9", "entries": [], "provides": ["gpu"] * gpu}
+    made = change(dataclasses.replace(made, cells=cells, machine=machine, noise=()))
+    return write_recorded(made, options.runs / name)[0]
 
 
 def printed(text: str, stream: str = "stdout") -> dict[str, object]:

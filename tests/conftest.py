@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from books import MINIBOOK, Book, copy_minibook
+from browsing import launched
+from playwright.sync_api import Browser
 
 from polybook.environments import make_environments
 from polybook.options import config_file_options
@@ -40,3 +42,11 @@ def make_book(tmp_path: Path, environments: dict[str, Path]) -> Callable[..., Bo
         return copy_minibook(tmp_path / name, environments, pages)
 
     return make
+
+
+# Not for the session: while Playwright runs, `asyncio.run` is refused in this thread, and other tests may need it.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser."""
+    with launched() as browser:
+        yield browser

@@ -6,25 +6,13 @@ and which reaches nothing but this machine.
 
 from __future__ import annotations
 
-import functools
-import re
-import shutil
-import threading
 from collections.abc import Callable, Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from books import Book
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
-
-BROWSERS = ("chromium", "google-chrome")
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-ELSEWHERE = re.compile(r"^https?://(?!127\.0\.0\.1[:/])")
+from browsing import KNOWN_ERRORS, empty_page, errors_of, served
+from playwright.sync_api import Browser, Locator, Page, expect
 
 #: What the tab sets of the minibook's two pages show, in order: each page has one tab set with a single framework.
 FIRST = {
@@ -40,14 +28,6 @@ PROSE, UNTAGGED, LONE = 1, 2, 3
 #: The prose there; Sphinx makes its apostrophe a typographical one.
 PROSE_OF = "{}\N{RIGHT SINGLE QUOTATION MARK}s own prose."
 
-#: Errors that Jupyter Book's own parts put into the console of every page, also of a book without polybook.
-KNOWN_ERRORS = {
-    # sphinx-thebe 0.3.1: its constants are declared in two equal scripts; the second is refused, to no harm.
-    "Identifier 'THEBE_JS_URL' has already been declared",
-    # pydata-sphinx-theme 0.17.1, on a reader's first page only, unless `html_context` has a `default_mode`.
-    "Got invalid theme mode: . Resetting to auto.",
-}
-
 # For every tab set the titles of the panels that can be seen, joined by a plus if there is more than one.
 SHOWN = """() => [...document.querySelectorAll(".sd-tab-set")].map(set =>
     [...set.children]
@@ -56,13 +36,6 @@ SHOWN = """() => [...document.querySelectorAll(".sd-tab-set")].map(set =>
         .join("+"))"""
 
 Choose = Callable[[Page, int, str], None]
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves files and says nothing."""
-
-    def log_message(self, *_: Any) -> None:
-        """Leave the terminal to the tests."""
 
 
 @pytest.fixture(scope="session")
@@ -74,34 +47,15 @@ def html(minibook: Book) -> Path:
 @pytest.fixture(scope="session")
 def address(html: Path) -> Iterator[str]:
     """Where that folder is served."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(html))) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
-# Not for the session: while Playwright runs, `asyncio.run` is refused in this thread, and other tests may need it.
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium, or Chrome."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        pytest.fail(f"no browser found (looked for: {', '.join(BROWSERS)}).\nInstall Debian's package chromium.")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        yield browser
-        browser.close()
+    with served(html) as address:
+        yield address
 
 
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
     """An empty page with a storage of its own."""
-    with browser.new_context(base_url=address) as context:
-        context.set_default_timeout(5_000)
-        context.route(ELSEWHERE, lambda route: route.abort())
-        yield context.new_page()
+    with empty_page(browser, address) as page:
+        yield page
 
 
 def tab_set(page: Page, number: int) -> Locator:
@@ -148,20 +102,6 @@ def by_keyboard(page: Page, number: int, title: str) -> None:
 def choose(request: pytest.FixtureRequest) -> Choose:
     """A way to choose a tab, called with the page, the tab set's number and the tab's title."""
     return request.param
-
-
-def errors_of(page: Page, path: str) -> list[str]:
-    """Open a page and list the errors it makes, but for files that it could not get from elsewhere."""
-    errors: list[str] = []
-
-    def note(message: ConsoleMessage) -> None:
-        if message.type == "error" and not ELSEWHERE.match(message.location["url"]):
-            errors.append(message.text)
-
-    page.on("console", note)
-    page.on("pageerror", lambda error: errors.append(error.message))
-    page.goto(path)
-    return errors
 
 
 def test_without_a_choice_each_page_shows_its_first_framework(page: Page):
