@@ -16,8 +16,11 @@ DEV := .venv-dev/bin
 
 # How often a run that other work on the machine disturbed is made again.
 RETRIES ?= 2
+# The machine that `make carry` packs for.
+CARRY_PYTHON ?= 3.12
+CARRY_PLATFORM ?= x86_64-manylinux_2_28
 
-.PHONY: help book environments test accept lint bench serve site record propose run-name pins debian-packages clean distclean
+.PHONY: help book environments test accept lint bench serve site record carry propose run-name pins debian-packages clean distclean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -54,6 +57,18 @@ site: ## Build the site that is published: no warnings, and no GPU page without 
 
 record: run-name environments ## Run the pages that need a GPU, on a machine that has one, into runs/$RUN
 	$(BOOK)/python -m polybook run --record "runs/$$RUN" $(if $(FRAMEWORK),--framework $(FRAMEWORK)) --retries $(RETRIES) --needing gpu $(PAGES)
+
+carry: environments $(UV) ## Pack what a machine with a PyTorch of its own needs to record runs, into _build/carry.tar.gz
+	rm -rf _build/carry
+	mkdir -p _build/carry/src
+	$(BOOK)/python -m polybook plan --framework pytorch $(PAGES) > _build/carry/plan.json
+	cp -r src/asynclab src/polybook _build/carry/src
+	find _build/carry/src -name __pycache__ -prune -exec rm -r {} +
+	$(UV) pip install --quiet --target _build/carry/packages --python-version $(CARRY_PYTHON) \
+	  --python-platform $(CARRY_PLATFORM) --only-binary :all: --no-deps -r requirements/recorder.txt
+	tar -C _build -czf _build/carry.tar.gz carry
+	@echo "There: tar xzf carry.tar.gz && cd carry && PYTHONPATH=src python -m polybook run --plan plan.json --packages packages --record runs/NAME"
+	@echo "Back here: the folder runs/NAME. Say which Python is there with CARRY_PYTHON=$(CARRY_PYTHON)."
 
 propose: run-name ## Offer what was recorded under runs/ as a pull request
 	@.ci/propose-runs "$$RUN"

@@ -77,10 +77,32 @@ def test_private_paths_are_replaced_the_longest_first(tmp_path: Path):
     assert scrub({"text": text}, paths)["text"] == ".venv-pytorch/lib/x.py ./chapters ./f [kernel]/k ~/data"
 
 
+def test_names_of_machine_and_user_are_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Who and where is nobody's business; a longer word that holds the name is another word."""
+    monkeypatch.setattr("socket.gethostname", lambda: "lab-7.example.org")
+    monkeypatch.setenv("LOGNAME", "annabell")
+    paths = private_paths(framework(root=tmp_path), tmp_path, tmp_path, tmp_path)
+
+    found = scrub({"text": "annabell@lab-7.example.org, lab-7: annabella's lab-70, /mnt/annabell/x"}, paths)
+
+    assert found["text"] == "[user]@[host], [host]: annabella's lab-70, /mnt/[user]/x"
+
+
+@pytest.mark.parametrize("name", ["root", "user", "gpu", "ai"])
+def test_names_that_say_nothing_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str):
+    """A word that half of all machines are called by is left alone: a cell means something else by it."""
+    monkeypatch.setattr("socket.gethostname", lambda: name)
+    monkeypatch.setenv("LOGNAME", name)
+    paths = private_paths(framework(root=tmp_path), tmp_path, tmp_path, tmp_path)
+
+    assert scrub({"text": f"the {name} of it"}, paths)["text"] == f"the {name} of it"
+
+
 @pytest.mark.parametrize(
     "output",
     [
         {"text": "see /secret/a"},
+        {"metadata": {"file": "/secret/a"}},
         {"evalue": "/secret/a", "traceback": ["in /secret/a", "x"]},
         {
             "data": {

@@ -6,6 +6,7 @@ Works from a book, or from a plan on a machine that has neither Sphinx nor the b
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polybook.__main__ import tell
-from polybook.errors import ConfigError, Failure, PageFailed
+from polybook.errors import ConfigError, EnvironmentFailed, Failure, PageFailed
 from polybook.obtain import Obtained, Runner
 from polybook.options import Options
 from polybook.recorded import recording_name, write_recorded
@@ -81,6 +82,7 @@ def _work(arguments: argparse.Namespace, failures: list[Failure]) -> tuple[Optio
         # Last, as in the kernels: what this interpreter has itself comes first.
         sys.path += [str(folder.resolve()) for folder in arguments.packages]
         options, variants = read_plan(arguments.plan, arguments.book, arguments.packages)
+        _check_host()
         names = set(arguments.pages)
         return options, [v for v in variants if _is_wanted(v, arguments) and (not names or v.docname in names)]
     if arguments.packages:
@@ -89,6 +91,15 @@ def _work(arguments: argparse.Namespace, failures: list[Failure]) -> tuple[Optio
 
     book = open_book(arguments.book)
     return book.options, chosen(book, pages(book, arguments.pages), arguments, failures)
+
+
+def _check_host() -> None:
+    missing = [name for name in ("ipykernel", "nbclient") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise EnvironmentFailed(
+            f"running a plan needs ipykernel and nbclient, and this Python lacks {' and '.join(missing)}.\n"
+            "Install them, or carry them along (`make carry`) and name their folder with --packages."
+        )
 
 
 def _say_what_was_done(variant: Variant, result: Obtained, folder: Path | None) -> None:

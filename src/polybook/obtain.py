@@ -156,7 +156,8 @@ class Runner:
             label = f"{variant.docname} [{variant.framework}]"
             self._say(f"{label}: not run, since _config.yml says `execute_notebooks: off`")
             return None
-        run = self._quietest(variant, retries)
+        noisy = [_joined(found.run)] if found.state == "fresh" and found.run and found.run.noise else []
+        run = self._quietest(variant, retries, noisy)
         try:
             identity = self.store.put(run)
         except OSError as error:
@@ -165,19 +166,18 @@ class Runner:
             identity = "not stored"
         return Obtained(run, identity, len(run.cells))
 
-    def _quietest(self, variant: Variant, retries: int) -> Run:
+    def _quietest(self, variant: Variant, retries: int, dropped: list[str]) -> Run:
         """Run a variant, again as long as it was noisy; what is dropped is told, here and in the run."""
         framework = self.options.frameworks[variant.framework]
         run = self._run(variant, framework)
-        dropped: list[str] = []
         for _ in range(retries):
             if not run.noise:
                 break
-            dropped.append("; ".join(run.noise))
+            dropped.append(_joined(run))
             self._say(f"{variant.docname} [{variant.framework}]: noisy ({dropped[-1]}); dropped, and run again")
             run = self._run(variant, framework)
         if run.noise:
-            self._say(f"{variant.docname} [{variant.framework}]: noisy ({'; '.join(run.noise)})")
+            self._say(f"{variant.docname} [{variant.framework}]: noisy ({_joined(run)})")
         differs = tuple(environment_differences(framework))
         return dataclasses.replace(run, dropped=tuple(dropped), differs=differs)
 
@@ -193,3 +193,7 @@ class Runner:
             run = execute(variant, framework, self.options, self._circumstances(variant.framework), progress)
         progress.done()
         return run
+
+
+def _joined(run: Run) -> str:
+    return "; ".join(run.noise)

@@ -1,11 +1,14 @@
-"""Take the paths of the building machine out of outputs: they say nothing to a reader, and too much about the author.
+"""Take the building machine's paths and names out of outputs: they say nothing to a reader, and too much of the author.
 
 Pure: an output in, an output out.
 """
 
 from __future__ import annotations
 
+import contextlib
+import getpass
 import re
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,19 @@ _ENCODED = re.compile(r"(;base64,[A-Za-z0-9+/=\s]+)")
 _CELL_FILE = re.compile(r"[^\s\"'(<]*ipykernel_\d+/\d+\.py")
 
 
+#: Names of machines and accounts that give nothing away, and that a cell may well mean otherwise.
+_PLAIN = frozenset(
+    {
+        *("admin", "app", "build", "ci", "cpu", "data", "debian", "desktop", "dev", "docker", "gpu", "home", "host"),
+        *("jovyan", "laptop", "localhost", "main", "node", "nobody", "python", "root", "runner", "server", "test"),
+        *("tests", "ubuntu", "user", "users", "vm", "work", "worker", "workspace"),
+    }
+)
+_SHORTEST_NAME = 3
+
+
 def private_paths(framework: Framework, root: Path, cwd: Path, folder: Path) -> dict[str, str]:
-    """Say what is put in place of each path, the longest first.
+    """Say what is put in place of each path, and of the names of machine and user; the longest first.
 
     Args:
         framework: Whose environment the kernel runs in.
@@ -28,7 +42,7 @@ def private_paths(framework: Framework, root: Path, cwd: Path, folder: Path) -> 
         folder: The kernel's private folder.
 
     Returns:
-        A replacement for each path.
+        A replacement for each path and name.
     """
     python = framework.python.resolve().parent.parent
     named = [
@@ -41,13 +55,14 @@ def private_paths(framework: Framework, root: Path, cwd: Path, folder: Path) -> 
         *((home, "~") for home in _home()),
     ]
     paths = {str(path): shown for path, shown in reversed(named) if path != Path(path.anchor)}
+    paths |= {name: shown for name, shown in _names() if len(name) >= _SHORTEST_NAME and name.lower() not in _PLAIN}
     return dict(sorted(paths.items(), key=lambda item: -len(item[0])))
 
 
 def scrub(output: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:
     """Replace private paths in everything of an output that is text; images and other encoded data are left alone."""
     cleaned = dict(output)
-    for key in ("text", "ename", "evalue", "traceback"):
+    for key in ("text", "ename", "evalue", "traceback", "metadata"):
         if key in cleaned:
             cleaned[key] = _replace(cleaned[key], paths)
     if "data" in cleaned:
@@ -61,6 +76,15 @@ def _is_text(mime: str) -> bool:
     return (
         mime.partition("/")[0] == "text" or mime.endswith(("json", "xml")) or mime.startswith("application/papermill")
     )
+
+
+def _names() -> list[tuple[str, str]]:
+    host = socket.gethostname()
+    names = [(host, "[host]"), (host.partition(".")[0], "[host]")]
+    # Not for a user whom the system does not know.
+    with contextlib.suppress(KeyError, OSError, ImportError):
+        names.append((getpass.getuser(), "[user]"))
+    return names
 
 
 def _home() -> list[Path]:
@@ -84,7 +108,7 @@ def _replace(value: Any, paths: Mapping[str, str]) -> Any:
 
 
 def _replace_text(text: str, paths: Mapping[str, str]) -> str:
-    """Replace whole paths: ``/home/ann`` is not the beginning of ``/home/anna``, nor the end of ``/mnt/home/ann``."""
+    """Replace whole paths and names: ``/home/ann`` does not begin ``/home/anna``, nor end ``/mnt/home/ann``."""
     text = _CELL_FILE.sub("[cell]", text)
     for path, shown in paths.items():
         # In pieces, so that what is shown in its place is never taken for a pattern.
