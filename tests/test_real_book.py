@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -109,3 +112,53 @@ def test_there_is_one_search_field(site: Path):
     html = (site / "chapters/async-computation.html").read_text("utf8")
 
     assert html.count("search-button-field") == 1
+
+
+def card_of(article: Tag, title: str) -> dict[str, str]:
+    """The record of this build's run on a framework's card, by the names that a reader sees."""
+    for card in article.find_all("details"):
+        summary = card.find("summary")
+        if summary and summary.get_text(" ", strip=True).startswith(f"How the outputs in {title} were made"):
+            found = dict(re.split(r" {2,}", line, maxsplit=1) for line in card.get_text().splitlines() if "  " in line)
+            if "Recorded as" not in found:
+                return found
+    raise AssertionError(f"no card of {title}")
+
+
+def tool(*command: str) -> str:
+    """What a tool of the system prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("framework", TITLES)
+def test_card_tells_what_the_systems_own_tools_tell(article: Tag, framework: str):
+    """Processor, cores, memory, Python and packages on the card are those of lscpu, nproc, meminfo and pip list."""
+    card = card_of(article, TITLES[framework])
+    model = re.search(r"Model name:\s*(.+)", tool("lscpu"))
+    memory = re.search(r"MemTotal:\s*(\d+) kB", Path("/proc/meminfo").read_text("ascii"))
+    uv = os.environ.get("UV") or shutil.which("uv") or str(REPOSITORY / ".venv-uv" / "bin" / "uv")
+    python = str(REPOSITORY / f".venv-{framework}" / "bin" / "python")
+    installed = dict(line.split()[:2] for line in tool(uv, "pip", "list", "--python", python).splitlines()[2:])
+    module = {"pytorch": "torch"}.get(framework, framework)
+
+    assert model is not None
+    assert memory is not None
+    assert card["Processor"] == " ".join(model[1].replace("(R)", "").replace("(TM)", "").split())
+    assert card["Cores allowed"] == tool("env", "-u", "OMP_NUM_THREADS", "-u", "OMP_THREAD_LIMIT", "nproc").strip()
+    assert card["Memory"] == f"{int(memory[1]) / 2**20:.1f} GiB"
+    assert card["Framework"].split("+")[0] == f"{module} {installed[module]}"
+    assert card["NumPy"] == installed["numpy"]
+    assert card["Python"] == tool(python, "-c", "import platform; print(platform.python_version())").strip()
+
+
+@pytest.mark.parametrize("title", TITLES.values())
+def test_every_panel_with_output_says_where_and_when(article: Tag, title: str):
+    """A quiet line below the outputs names framework, machine and day."""
+    panels = [tab_set[title] for tab_set in tabs(article) if title in tab_set]
+    lines = [panel.select(".polybook-run-line") for panel in panels if panel.select(".cell_output")]
+
+    assert len(lines) > 5
+    for found in lines:
+        assert re.fullmatch(
+            rf"{title} [\w.+]+ · .+, \d+ cores? · .*\d+ \w{{3}} \d{{4}}( · noisy)?", found[0].get_text()
+        )
