@@ -45,6 +45,7 @@ lint: .venv-dev/.ready ## Check style, types and spelling, and that no measureme
 	$(DEV)/python -m polybook prose
 
 accept: environments .venv-dev/.ready ## Measure what we claim and print it as a table (long; nothing else should run)
+	$(DEV)/python benchmarks/bare.py
 	$(DEV)/python benchmarks/build.py --check
 
 bench: accept
