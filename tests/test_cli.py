@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from books import Book, cell, copy_minibook, front_matter, page_text
+from books import REPOSITORY, Book, cell, copy_minibook, front_matter, page_text
 
 from polybook.__main__ import main
 from polybook.circumstances import REASONS
@@ -444,3 +444,36 @@ def test_page_of_the_contents_that_is_missing(book: Book, call: Call):
     status, out, _ = call("status")
 
     assert (status, list(states(out))) == (0, [("part/two", "alpha")])
+
+
+# prose, claims
+
+
+def test_prose_finds_what_was_typed(book: Book, call: Call):
+    """A timing in any page's prose is named with its line; a page that was chosen is looked at alone."""
+    before = call("prose")
+    book.write("index", "# Index\n\nIt took 0.31 s. See 1000 × 1000, free since 3.14.\n")
+
+    status, out, err = call("prose")
+
+    assert before == (0, "", "")
+    assert (status, out) == (1, "")
+    assert err.startswith("index.md:3: `0.31 s` looks like a measurement typed by hand.")
+    assert call("prose", "one") == (0, "", "")
+
+
+def test_claims_are_listed_without_building(book: Book, call: Call):
+    """A line for each claim of each run that a page would show."""
+    shutil.copytree(REPOSITORY / "src" / "asynclab", book.root / "asynclab")
+    claims = "import asynclab\nasynclab.claim('holds', True)\nasynclab.claim('does_not', False, must=True)"
+    book.write("one", page_text(cell(claims, "alpha"), cell("b = 1", "beta")))
+    call("run", "one")
+
+    status, out, err = call("claims")
+
+    assert (status, err) == (0, "")
+    assert [re.split(r"  +", line) for line in out.splitlines()] == [
+        ["page", "framework", "claim", "holds", "must", "run"],
+        ["one", "alpha", "holds", "yes", "no", "this build"],
+        ["one", "alpha", "does_not", "no", "yes", "this build"],
+    ]
