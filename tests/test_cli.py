@@ -452,7 +452,7 @@ def test_page_of_the_contents_that_is_missing(book: Book, call: Call):
 def test_prose_finds_what_was_typed(book: Book, call: Call):
     """A timing in any page's prose is named with its line; a page that was chosen is looked at alone."""
     before = call("prose")
-    book.write("index", "# Index\n\nIt took 0.31 s. See 1000 × 1000, free since 3.14.\n")
+    book.write("index", "# Index\n\nIt took 0.31 s. See 1000 by 1000, free since 3.14.\n")
 
     status, out, err = call("prose")
 
