@@ -20,7 +20,7 @@ RETRIES ?= 2
 CARRY_PYTHON ?= 3.12
 CARRY_PLATFORM ?= x86_64-manylinux_2_28
 
-.PHONY: help book environments test accept lint bench serve site record carry propose run-name pins debian-packages clean distclean
+.PHONY: help book environments test accept lint bench serve solutions site record carry propose run-name pins debian-packages clean distclean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -50,6 +50,11 @@ accept: environments .venv-dev/.ready ## Measure what we claim and print it as a
 
 bench: accept
 
+solutions: environments ## Build the site with the solutions of the exercises in it, into _build/solutions
+	@mkdir -p _build
+	@{ cat _toc.yml; printf '  - caption: Solutions\n    chapters:\n      - glob: solutions/*\n'; } > _build/toc-with-solutions.yml
+	$(BOOK)/jupyter-book build . --toc _build/toc-with-solutions.yml --path-output _build/solutions $(if $(STRICT),-W --keep-going)
+
 serve: book ## Build, then show the site at a local address
 	$(BOOK)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
 
@@ -76,8 +81,8 @@ propose: run-name ## Offer what was recorded under runs/ as a pull request
 
 # The name comes from a form in a workflow too: make never expands it, and it is checked before anything costs time.
 run-name:
-	@[[ "$${RUN:-}" =~ ^[A-Za-z0-9]([-._]?[A-Za-z0-9])*$$ ]] || { \
-	  echo "RUN must name the folder below runs/ to record into, of letters, digits and single - . _ between them. Try: RUN=gpu" >&2; exit 2; }
+	@[[ "$${RUN:-}" =~ ^[a-z0-9]([-._]?[a-z0-9])*$$ ]] || { \
+	  echo "RUN must name the folder below runs/ to record into, of lower-case letters, digits and single - . _ between them. Try: RUN=gpu" >&2; exit 2; }
 
 pins: $(UV) ## Write the exact pins anew from the .in files
 	@for name in book $(filter-out book dev,$(basename $(notdir $(wildcard requirements/*.in)))) dev; do \

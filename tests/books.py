@@ -266,7 +266,8 @@ def fabricate(
         for cell, outputs in ((cell, cell["outputs"]) for cell in made.cells)
     )
     machine = {"summary": "A machine of the tests", "version": "9", "entries": [], "provides": ["gpu"] * gpu}
-    made = change(dataclasses.replace(made, cells=cells, machine=machine, noise=()))
+    elsewhen = "2026-01-02T03:04:05+00:00"
+    made = change(dataclasses.replace(made, cells=cells, machine=machine, noise=(), started=elsewhen))
     return write_recorded(made, options.runs / name)[0]
 
 

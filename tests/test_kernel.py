@@ -10,12 +10,12 @@ import subprocess
 import sys
 import tempfile
 import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from books import Book, cell, front_matter, myst_page
+from books import Book, cell, front_matter, myst_page, page_text
 
 from polybook.errors import PageFailed
 from polybook.execute import execute
@@ -248,3 +248,45 @@ def test_orphan_does_not_start():
     done = subprocess.run([sys.executable, str(LAUNCH)], env=environment, capture_output=True, text=True, timeout=60)
 
     assert (done.returncode, done.stderr) == (1, "the build that started this kernel is gone\n")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from IPython.display import display\ndisplay({'application/x-foo': {'a': 1}}, raw=True)",
+        "from IPython.display import display\ndisplay({'text/plain': 3}, raw=True)",
+    ],
+)
+def test_output_that_no_notebook_can_hold_is_a_failure(make_book: Callable[..., Book], code: str):
+    """A cell that displays what is no output is named with its line, without a traceback."""
+    book = make_book(page=page_text(cell(code, "alpha"), cell("1", "beta")))
+
+    done = book.polybook("run")
+
+    assert done.status == 1
+    assert "page.md:11: [alpha] cell 1 of 1 displayed what is no output of a notebook" in done.output
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "{'summary': 's', 'version': 'v', 'entries': [], 'provides': None}",
+        "{'summary': 's', 'version': 'v', 'entries': [], 'provides': 'gpu'}",
+        "{'summary': 's', 'version': 'v', 'entries': [{'title': 't'}]}",
+        "{'summary': 1, 'version': 'v', 'entries': []}",
+        "[]",
+    ],
+)
+def test_probe_that_returns_no_record_is_a_failure(make_book: Callable[..., Book], record: str):
+    """What the probe returns is checked where it comes in."""
+    book = make_book(page=page_text(cell("1", "alpha"), cell("1", "beta")))
+    (book.root / "lab" / "__init__.py").write_text(f"def probe(framework):\n    return {record}\n")
+    config = book.root / "_config.yml"
+    config.write_text(f"{config.read_text()}    polybook_probe: lab:probe\n")
+
+    done = book.polybook("run")
+
+    assert done.status == 1
+    assert "`polybook_probe` 'lab:probe' failed in the kernel: it returned" in done.output
+    assert "Traceback" not in done.output

@@ -73,6 +73,7 @@ def test_cores_and_processes_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
         tmp_path / "proc", f"cpu 9 9 9 9 9 9 9 9 9 9\n{cores}intr 1\n",
         p7="7 (a) b) S 1 7 7 0 -1 0 0 0 0 0 100 20 3 0 20 0", p8="8 (child) S 7 7 7 0 -1 0 0 0 0 0 1000 0 0 0 20 0",
         p9="9 (other) S 1 9 9 0 -1 0 0 0 0 0 77777 0 0 0 20 0", pself="none",
+        p10="10 (orphan) S 1 10 7 0 -1 0 0 0 0 0 200 0 0 0 20 0",
     )  # fmt: skip
     own = sum(os.times()[:4])
 
@@ -81,7 +82,7 @@ def test_cores_and_processes_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found is not None
     assert found.cores == 2
     assert found.busy_s == pytest.approx((100 + 10 + 1 + 6 + 300 + 30 + 3 + 6) / 100)
-    assert found.own_s - own == pytest.approx((100 + 20 + 3 + 1000) / 100, abs=0.5)
+    assert found.own_s - own == pytest.approx((100 + 20 + 3 + 1000 + 200) / 100, abs=0.5)
 
 
 def test_system_that_does_not_tell_makes_no_noise(tmp_path: Path):

@@ -156,6 +156,12 @@ def test_host_without_the_packages_is_told(host: Path, bare_python: Path, tmp_pa
         (lambda plan: {"schema": plan["schema"]}, "is no plan that can be run"),
         (lambda _: [], "is no plan that can be run"),
         (lambda plan: {**plan, "packages": ["elsewhere"]}, "needs the folder"),
+        (lambda plan: {**plan, "variables": "OMP_*"}, "its variables is 'OMP_"),
+        (lambda plan: {**plan, "variables": [1]}, "its variables is"),
+        (lambda plan: {**plan, "in_temp": "false"}, "its in_temp is 'false'"),
+        (lambda plan: {**plan, "timeout_s": "soon"}, "its timeout_s is 'soon'"),
+        (lambda plan: {**plan, "probe": 5}, "its probe is 5"),
+        (lambda plan: {**plan, "frameworks": {}}, "its frameworks lack alpha, beta"),
         (
             lambda plan: {**plan, "variants": [{**plan["variants"][0], "cells": []}]},
             "was changed after the plan was made",
@@ -169,6 +175,23 @@ def test_odd_plan_is_refused(host: Path, damage: Callable[[dict], object], messa
 
     with pytest.raises(ConfigError, match=message):
         read_plan(host / "plan.json", host, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--framework", "gamma"), "the plan has no framework 'gamma' (known: alpha, beta)."),
+        (("pege",), "the plan has no page 'pege' (known: page, page.md)."),
+    ],
+)
+def test_part_that_a_plan_lacks_is_refused(
+    host: Path, bare_python: Path, packages: Path, arguments: tuple[str, ...], message: str
+):
+    """A typo runs nothing and says so."""
+    done = record(host, bare_python, packages, *arguments)
+
+    assert done.status == 2
+    assert message in done.output
 
 
 def test_missing_plan_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path):

@@ -11,7 +11,7 @@ from books import Book, cell, framework, page, page_text, put_together, run_of, 
 
 from polybook.provenance import run_card, run_line
 from polybook.run import Offer, Run
-from polybook.scrub import private_paths, scrub
+from polybook.scrub import private_paths, scrub, scrub_metadata
 from polybook.split import split
 
 MACHINE = {
@@ -78,24 +78,54 @@ def test_private_paths_are_replaced_the_longest_first(tmp_path: Path):
 
 
 def test_names_of_machine_and_user_are_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Who and where is nobody's business; a longer word that holds the name is another word."""
+    """Who and where is nobody's business; a word alone may mean anything, and stays."""
     monkeypatch.setattr("socket.gethostname", lambda: "lab-7.example.org")
     monkeypatch.setenv("LOGNAME", "annabell")
     paths = private_paths(framework(root=tmp_path), tmp_path, tmp_path, tmp_path)
 
-    found = scrub({"text": "annabell@lab-7.example.org, lab-7: annabella's lab-70, /mnt/annabell/x"}, paths)
+    found = scrub({"text": "annabell@lab-7.example.org, lab-7.lan: annabell's lab-70, /mnt/annabell/x"}, paths)
 
-    assert found["text"] == "[user]@[host], [host]: annabella's lab-70, /mnt/[user]/x"
+    assert found["text"] == "[user]@[host], [host]: annabell's lab-70, /mnt/[user]/x"
 
 
-@pytest.mark.parametrize("name", ["root", "user", "gpu", "ai"])
+@pytest.mark.parametrize("name", ["root", "max", "titan", "ai"])
 def test_names_that_say_nothing_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str):
     """A word that half of all machines are called by is left alone: a cell means something else by it."""
     monkeypatch.setattr("socket.gethostname", lambda: name)
     monkeypatch.setenv("LOGNAME", name)
     paths = private_paths(framework(root=tmp_path), tmp_path, tmp_path, tmp_path)
 
-    assert scrub({"text": f"the {name} of it"}, paths)["text"] == f"the {name} of it"
+    shown = {"text": f"the {name} of {name}(1, 2)", "metadata": {"polybook": {"name": name}}}
+    assert scrub(shown, paths) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[32m/secret/a\x1b[0m:2", "\x1b[32m./a\x1b[0m:2"),
+        ("cc -I/secret/include -L/secret", "cc -I./include -L."),
+        ("/mnt/secret/a", "/mnt/secret/a"),
+    ],
+)
+def test_path_is_found_behind_colours_and_flags(text: str, shown: str):
+    """What stands directly before a path does not hide it."""
+    assert scrub({"text": text}, {"/secret": "."})["text"] == shown
+
+
+def test_every_kind_of_text_is_scrubbed():
+    """Also scripts and what nobody has heard of; only encoded pictures are left alone."""
+    data = {"application/javascript": "'/secret/a'", "text/x-new": "/secret/a", "image/png": "/secret/a"}
+
+    found = scrub({"data": data}, {"/secret": "."})["data"]
+
+    assert found == {"application/javascript": "'./a'", "text/x-new": "./a", "image/png": "/secret/a"}
+
+
+def test_state_of_widgets_is_scrubbed():
+    """What a widget holds is shown as well."""
+    found = scrub_metadata({"widgets": {"v": {"state": {"1": {"value": "/secret/a"}}}}}, {"/secret": "."})
+
+    assert found["widgets"]["v"]["state"]["1"]["value"] == "./a"
 
 
 @pytest.mark.parametrize(

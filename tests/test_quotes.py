@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import shutil
 from collections.abc import Callable
 
 import pytest
-from books import REPOSITORY, Book, cell, page_text, tabs
+from books import REPOSITORY, Book, cell, fabricate, page_text, tabs
 from bs4 import Tag
+
+from polybook.run import Run
 
 MakeBook = Callable[..., Book]
 
@@ -43,6 +46,21 @@ BETA
 ::::::
 
 """
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def slower(run: Run) -> Run:
+    """The same run where the values came out otherwise."""
+    for made in run.cells:
+        for output in made["outputs"]:
+            fact = output.get("metadata", {}).get("polybook", {})
+            if fact.get("kind") == "value":
+                fact["text"] = "0.10 times"
+    return run
 
 
 @pytest.fixture
@@ -161,6 +179,69 @@ def test_prose_follows_a_new_run(make: MakeBook):
 
     *_, panels = tabs(book.article("page"))
     assert words(panels["Beta"]) == "It is 1.50 times as fast."
+
+
+def test_claim_about_another_framework_is_settled_by_that_one(make: MakeBook):
+    """A claim, a value or a tab inside of a claim is that framework's whose name it has."""
+    beta = ":::::{claim} beta.faster\nBeta too.\n\n::::{otherwise}\nBeta not: {value}`speedup`.\n::::\n:::::\n\n"
+    tab = TABS.replace("ALPHA", "A {value}`speedup`").replace("BETA", "B {value}`speedup`")
+    outer = f"::::::::::{{claim}} alpha.faster\n{beta}{tab}\n:::::::::{{otherwise}}\nNo.\n:::::::::\n::::::::::\n"
+    book = make(page=page_text(MEASURE, outer))
+
+    built = book.build("-W", "--keep-going")
+
+    assert built.status == 0, built.output
+    assert "Beta not: 0.500 times." in text_of(book)
+    *_, panels = tabs(book.article("page"))
+    assert (words(panels["Alpha"]), words(panels["Beta"])) == ("A 3.21 times", "B 0.500 times")
+
+
+def test_what_may_stand_once_does(make: MakeBook):
+    """Labels, equations, figures and footnotes in a claim that is shown for two frameworks and two runs."""
+    claim = (
+        "::::{claim} faster\n(lab)=\nSee {ref}`here <lab>` and {eq}`eq-a`.[^note] It is {value}`speedup`.\n\n"
+        "```{math}\n:label: eq-a\n1 + 1\n```\n\n```{figure} dot.png\n:name: fig-a\n:alt: a dot\nA dot.\n```\n\n"
+        ":::{otherwise}\nNo: {value}`speedup`.\n:::\n::::\n\n[^note]: A note.\n\n"
+        "After {numref}`fig-a` and {eq}`eq-a`.\n"
+    )
+    book = make(page=page_text(MEASURE.replace("0.5 > 1", "0.5 < 1"), claim))
+    (book.root / "dot.png").write_bytes(PIXEL)
+    book.polybook("run")
+    fabricate(book, "alpha", "", change=slower)
+
+    built = book.build("-W", "--keep-going")
+
+    assert built.status == 0, built.output
+    ids = [item["id"] for item in book.article("page").select("[id]")]
+    assert len(ids) == len(set(ids))
+    assert "After Fig. 1 and (1)." in text_of(book)
+    assert "[]" not in text_of(book)
+
+
+def test_value_in_a_heading_is_refused(make: MakeBook):
+    """A heading is repeated in contents and titles, where no run can be chosen."""
+    book = make(page=page_text(MEASURE, "## It is {value}`alpha.speedup`\n"))
+
+    built = book.build()
+
+    assert built.status == 1
+    assert "a value stands in a heading, which is repeated where no run can be chosen." in built.output
+
+
+def test_reference_to_a_caption_reads_the_first_run(make: MakeBook):
+    """A link's text is the caption as it is shown, not the runs one after the other."""
+    caption = (
+        "```{figure} dot.png\n:name: fig-a\n:alt: a dot\nIt is {value}`alpha.speedup`.\n```\n\nSee {ref}`fig-a`.\n"
+    )
+    book = make(page=page_text(MEASURE, caption))
+    (book.root / "dot.png").write_bytes(PIXEL)
+    book.polybook("run")
+    fabricate(book, "alpha", "", change=slower)
+
+    built = book.build("-W", "--keep-going")
+
+    assert built.status == 0, built.output
+    assert "See It is 3.21 times.." in text_of(book)
 
 
 @pytest.mark.parametrize(

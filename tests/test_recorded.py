@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ def run() -> Run:
         displayed({"image/png": base64.encodebytes(PIXEL).decode(), "text/plain": "<Figure>"}),
         displayed({"image/svg+xml": SVG, "application/json": {"a": ["b"]}, "text/plain": ""}),
         displayed({"image/png": "no-base64!"}),
+        displayed({"text/plain": ["in\n", "pieces"]}),
         {"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["a\nb", "c"]},
     ]
     return run_of(split(page(["x", "y"]), "pytorch"), {0: outputs})
@@ -50,6 +52,7 @@ def test_what_is_recorded_is_read_back(run: Run, tmp_path: Path):
     assert base64.b64decode(back[1]["data"].pop("image/png")) == PIXEL
     expected = [dict(output) for output in run.cells[0]["outputs"]]
     expected[1] = displayed({"text/plain": "<Figure>"})
+    expected[4] = displayed({"text/plain": "in\npieces"})
     assert back == expected
     assert found.run.cells[1:] == run.cells[1:]
     assert found.run.started == run.started
@@ -59,8 +62,9 @@ def test_pictures_lie_beside(run: Run, tmp_path: Path):
     """A picture is a file that one can look at; text stands in the JSON, a line a line."""
     write_recorded(run, tmp_path)
 
-    assert files(tmp_path) == ["page.pytorch.json", "page.pytorch/cell-01-1.png", "page.pytorch/cell-01-2.svg"]
-    assert (tmp_path / "page.pytorch" / "cell-01-1.png").read_bytes() == PIXEL
+    pictures = ["page.pytorch.pictures/cell-01-1.png", "page.pytorch.pictures/cell-01-2.svg"]
+    assert files(tmp_path) == ["page.pytorch.json", *pictures]
+    assert (tmp_path / "page.pytorch.pictures" / "cell-01-1.png").read_bytes() == PIXEL
     data = json.loads((tmp_path / "page.pytorch.json").read_text("utf8"))
     assert data["cells"][0]["outputs"][0]["text"] == ["one\r\n", "two\x0cé😀\u2028three"]
     assert data["cells"][0]["outputs"][1]["data"]["image/png"] == {"file": "cell-01-1.png"}
@@ -84,7 +88,7 @@ def test_pictures_of_an_earlier_run_are_removed(run: Run, tmp_path: Path):
     write_recorded(run_of(split(page(["x", "y"]), "pytorch")), tmp_path)
 
     assert files(tmp_path) == ["page.pytorch.json"]
-    assert not (tmp_path / "page.pytorch").exists()
+    assert not (tmp_path / "page.pytorch.pictures").exists()
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,7 @@ def test_damaged_file_is_told_and_ignored(run: Run, tmp_path: Path, damage: Call
 def test_damaged_picture_is_told(run: Run, tmp_path: Path, damage: bytes):
     """A picture belongs to the run: another one, or none, is no longer what was recorded."""
     write_recorded(run, tmp_path / "runs" / "h200")
-    picture = tmp_path / "runs" / "h200" / "page.pytorch" / "cell-01-1.png"
+    picture = tmp_path / "runs" / "h200" / "page.pytorch.pictures" / "cell-01-1.png"
     picture.write_bytes(damage)
     changed = RecordedRuns(tmp_path / "runs")
     picture.unlink()
@@ -130,6 +134,16 @@ def test_damaged_picture_is_told(run: Run, tmp_path: Path, damage: bytes):
 
     assert "its content is not what was recorded" in changed.problems[0]
     assert "cell-01-1.png: No such file" in removed.problems[0]
+
+
+def test_folder_of_another_page_is_left_alone(run: Run, tmp_path: Path):
+    """A page's pictures and a folder of pages never meet, whatever the pages are called."""
+    inner = dataclasses.replace(run, page="page.pytorch/inner")
+    write_recorded(inner, tmp_path)
+
+    write_recorded(run_of(split(page(["x", "y"]), "pytorch")), tmp_path)
+
+    assert "page.pytorch/inner.pytorch.json" in files(tmp_path)
 
 
 def test_runs_are_found_by_code_and_by_page(run: Run, tmp_path: Path):

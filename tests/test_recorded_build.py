@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,8 +33,10 @@ def panel(book: Book, title: str = "Alpha") -> list[tuple[bool, str]]:
     """The outputs and lines in a framework's panel, in order: whether it starts out hidden, and its text."""
     (panels,) = tabs(book.article("page"))
     found = panels[title].select(".cell_output, .polybook-run-line")
-    hidden = [bool(item.find_parent(class_="polybook-other")) or "polybook-other" in item["class"] for item in found]
-    return [(flag, item.get_text(" ", strip=True)) for flag, item in zip(hidden, found, strict=True)]
+    hidden = [bool(item.find_parent("template")) for item in found]
+    # What is in a template is no text of the page, and so not of `get_text`.
+    texts = [" ".join("".join(map(str, item.find_all(string=True))).split()) for item in found]
+    return list(zip(hidden, texts, strict=True))
 
 
 def plain(text: str) -> str:
@@ -279,13 +282,120 @@ def test_run_is_recorded_and_shown_elsewhere(book: Book, make_book: MakeBook):
 
 
 def test_only_what_needs_a_machine_is_chosen(book: Book):
-    """`--needing gpu` leaves everything else out, of a run and of a plan."""
-    done = book.polybook("run", "--needing", "gpu", "--record", "runs/h200")
+    """`--needing gpu` leaves everything else out of a plan."""
     plan = book.polybook("plan", "--needing", "gpu")
 
-    assert [path.name for path in (book.root / "runs" / "h200").iterdir()] == ["page.alpha.json"]
-    assert done.output.count("page [") == 2
     assert plan.output.count('"page": "page"') == 1
+
+
+def test_machine_without_a_gpu_records_nothing_that_needs_one(book: Book):
+    """A driver that does not work must not put a run of the CPU in a GPU's place."""
+    path = fabricate(book, "alpha", "recorded on a GPU")
+    before = path.read_bytes()
+
+    chosen = book.polybook("run", "--needing", "gpu", "--record", "runs/other")
+    spoilt = book.polybook("run", "--framework", "alpha", "--record", "runs/h200")
+
+    for done in (chosen, spoilt):
+        assert done.status == 1
+        assert "page.md: [alpha] not recorded: this machine has no GPU that alpha can use." in done.output
+    assert path.read_bytes() == before
+    assert not (book.root / "runs" / "other").exists()
+
+
+def test_pages_of_the_same_code_have_a_record_each(make_book: MakeBook):
+    """What is recorded for one page does not go when another one of the same code changes."""
+    text = page_text(ALPHA, BETA)
+    book = make_book(one=text, two=text)
+    book.polybook("run", "--record", "runs/laptop")
+    book.replace("one", "made here by alpha", "made anew by alpha")
+    book.polybook("run", "--record", "runs/laptop", "one")
+
+    book.build()
+
+    assert sorted(path.name for path in (book.root / "runs" / "laptop").iterdir()) == [
+        "one.alpha.json", "one.beta.json", "two.alpha.json", "two.beta.json",
+    ]  # fmt: skip
+    assert "stale" not in book.polybook("status").output
+
+
+def test_run_that_was_recorded_here_is_no_second_choice(book: Book):
+    """On the machine that recorded it a reader would choose between a run and itself."""
+    book.polybook("run", "--record", "runs/laptop", "--framework", "beta")
+
+    book.build()
+
+    assert tabs(book.article("page"))[0]["Beta"].select(".polybook-choice") == []
+
+
+def test_renamed_folder_is_noticed(book: Book):
+    """A run goes by the name of its folder: when that changes, so does the page."""
+    fabricate(book, "alpha", "recorded on a GPU")
+    book.build()
+    (book.root / "runs" / "h200").rename(book.root / "runs" / "b200")
+
+    book.build()
+
+    choices = tabs(book.article("page"))[0]["Alpha"].select(".polybook-choice")
+    assert [choice.get_text() for choice in choices] == ["recorded (b200)", "this build"]
+
+
+def test_epub_shows_the_first_run_only(book: Book):
+    """An EPUB is HTML, but nothing can be chosen in it; our style sheet is packed."""
+    fabricate(book, "alpha", "recorded on a GPU")
+    book.write("index", "# Index\n")
+
+    built = book.build("--builder", "custom", "--custom-builder", "epub")
+
+    assert built.status == 0, built.output
+    with zipfile.ZipFile(next((book.root / "_build" / "epub").glob("*.epub"))) as packed:
+        names = packed.namelist()
+        text = packed.read(next(name for name in names if name.endswith("page.xhtml"))).decode()
+    assert "recorded on a GPU" in text
+    assert text.count("made here by alpha") == 1
+    assert "polybook-switch" not in text
+    assert any(name.endswith("polybook.css") for name in names)
+
+
+def test_tables_follow_recorded_runs_where_nothing_runs(book: Book):
+    """Also with execution off a page with a table is written again when a record comes."""
+    book.write("index", "# Index\n\n```{polybook-runs}\n```\n")
+    config = book.root / "_config.yml"
+    text = config.read_text()
+    fabricate(book, "alpha", "recorded on a GPU")
+    moved = (book.root / "runs").rename(book.root / "aside")
+    config.write_text(text.replace("  timeout: 60", "  execute_notebooks: 'off'"))
+    shutil.rmtree(book.root / ".polybook")
+    book.build()
+    before = book.article("index").get_text()
+    moved.rename(book.root / "runs")
+
+    book.build()
+
+    assert "recorded (h200)" not in before
+    assert "recorded (h200)" in book.article("index").get_text()
+
+
+def test_switch_that_is_neither_on_nor_off_is_refused(book: Book, monkeypatch: pytest.MonkeyPatch):
+    """A typo in the variable must not publish what it was to stop."""
+    monkeypatch.setenv(REQUIRED, "ture")
+
+    built = book.build()
+
+    assert built.status != 0
+    assert f"the environment variable {REQUIRED} is 'ture', but has to be 1 or 0." in built.output
+
+
+def test_nothing_recorded_is_an_error(book: Book):
+    """`run --record` where nothing may run says so instead of doing nothing."""
+    shutil.rmtree(book.root / ".polybook")
+    config = book.root / "_config.yml"
+    config.write_text(config.read_text().replace("  timeout: 60", "  execute_notebooks: 'off'"))
+
+    done = book.polybook("run", "--record", "runs/laptop")
+
+    assert done.status == 1
+    assert "not recorded: its cells were not run." in done.output
 
 
 def test_recording_elsewhere_than_in_runs_is_refused(book: Book, capsys: pytest.CaptureFixture[str]):

@@ -25,11 +25,19 @@ PARTS = (
 )
 
 
+#: Output that works on the page by a script and an id.
+SCRIPT = """from IPython.display import HTML
+print('x')
+HTML("<div id='plot'></div><script>document.getElementById('plot').textContent = 'of this build'</script>")"""
+
+
 def faster(run: Run) -> Run:
     """The same run on a machine on which everything came out otherwise."""
     for made in run.cells:
         for output in made["outputs"]:
             fact = output.get("metadata", {}).get("polybook", {})
+            if "text/html" in output.get("data", {}):
+                output["data"]["text/html"] = output["data"]["text/html"].replace("of this build", "of the GPU")
             if fact.get("kind") == "value":
                 fact["text"] = "9.00 times"
             if fact.get("kind") == "claim":
@@ -45,10 +53,16 @@ def site(environments: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
         "second": page_text(*PARTS, "More.\n", cell("pass"), title="Second"),
         "third": page_text(cell("print('third')", "alpha"), cell("2", "beta"), title="Third"),
     }
+    pages["script"] = page_text(cell(SCRIPT, "alpha"), cell("2", "beta"), title="Script").replace(
+        "polybook:\n", "polybook:\n  needs: {alpha: gpu}\n"
+    )
+    pages["hidden"] = page_text(
+        cell("print('folded of this build')", "alpha", "hide-output"), cell("print(1)", "alpha"), cell("2", "beta")
+    ).replace("polybook:\n", "polybook:\n  needs: {alpha: gpu}\n")
     book = copy_minibook(tmp_path_factory.mktemp("switch") / "book", environments, pages)
     shutil.copytree(REPOSITORY / "src" / "asynclab", book.root / "asynclab")
     assert book.polybook("run").status == 0
-    for name in ("page", "second"):
+    for name in ("page", "second", "hidden", "script"):
         fabricate(book, "alpha", "alpha of the GPU", page=name, change=faster)
     built = book.build("-W", "--keep-going")
     assert built.status == 0, built.output
@@ -169,6 +183,30 @@ def test_choice_by_keyboard(page: Page):
     assert outputs(page) == HERE
     expect(button).to_be_focused()
     expect(button).to_have_attribute("aria-pressed", "true")
+
+
+def test_run_that_is_hidden_does_nothing(page: Page):
+    """Scripts and ids of the other run are no part of the page until it is chosen; then the first one's are gone."""
+    errors = errors_of(page, "/script.html")
+
+    before = [page.locator("#plot").count(), page.locator("#plot").inner_text()]
+    choose(page, LIVE)
+
+    assert before == [1, "of the GPU"]
+    assert (page.locator("#plot").count(), page.locator("#plot").inner_text()) == (1, "of this build")
+    assert [error for error in errors if error not in KNOWN_ERRORS] == []
+
+
+def test_hidden_output_goes_with_its_run(page: Page):
+    """Of outputs that start out folded one can be unfolded, that of the run that is shown."""
+    page.goto("/hidden.html")
+
+    before = page.locator("details.hide:visible").count()
+    choose(page, LIVE)
+
+    assert before == page.locator("details.hide:visible").count() == 1
+    page.locator("details.hide summary").click()
+    assert "folded of this build" in page.locator("details.hide .cell_output").inner_text()
 
 
 def test_without_scripts_the_first_run_is_shown(browser: Browser, site: str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
-from nbformat import NotebookNode
+from nbformat import NotebookNode, ValidationError
 
 from polybook.errors import Failure, PageFailed
 from polybook.options import Framework
@@ -61,6 +61,9 @@ class Blame:
             )
         if isinstance(error, CellExecutionError):
             return self._raised(cell, place, node, error)
+        if isinstance(error, ValidationError):
+            what = f"{place} displayed what is no output of a notebook: {str(error).partition(chr(10))[0]}"
+            return self._failed(cell.line, what, "Display a text, or a picture, by its mime type.")
         return self._failed(
             cell.line,
             f"the kernel died in {place}.",

@@ -48,13 +48,22 @@ def circumstances(framework: Framework, options: Options) -> dict[str, str]:
     }
 
 
-def commit(root: Path) -> str:
-    """Return a book's commit, short, with a plus sign if files were changed since; empty outside of git."""
+def commit(root: Path, runs: Path | None = None) -> str:
+    """Return a book's commit, short, with a plus sign if files were changed since; empty outside of git.
+
+    Args:
+        root: The book's folder.
+        runs: The folder of recorded runs, whose changes do not count: recording one page changes nothing of the next.
+    """
     git = shutil.which("git")
     if not git:
         return ""
     answers = []
-    for arguments in (("rev-parse", "--short=10", "HEAD"), ("status", "--porcelain", "--untracked-files=no")):
+    aside = (".", f":(exclude){runs}") if runs else ()
+    for arguments in (
+        ("rev-parse", "--short=10", "HEAD"),
+        ("status", "--porcelain", "--untracked-files=no", "--", *aside),
+    ):
         done = subprocess.run(  # noqa: S603 - the command is ours, without a shell
             [git, "-C", str(root), *arguments], capture_output=True, text=True, check=False
         )

@@ -6,6 +6,7 @@ Works from a book, or from a plan on a machine that has neither Sphinx nor the b
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.util
 import os
 import sys
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polybook.__main__ import tell
-from polybook.errors import ConfigError, EnvironmentFailed, Failure, PageFailed
+from polybook.errors import ConfigError, EnvironmentFailed, Failure, PageFailed, StoreEntryUnreadable
 from polybook.obtain import Obtained, Runner
 from polybook.options import Options
-from polybook.recorded import recording_name, write_recorded
+from polybook.recorded import read_recorded, record_path, recording_name, write_recorded
+from polybook.run import Run
 from polybook.variant import Variant
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     options, variants = _work(arguments, failures)
     folder = None
     if arguments.record:
-        folder = options.runs / recording_name(arguments.record, options.runs)
+        # Named from the book's folder, wherever the command is given.
+        folder = options.runs / recording_name(options.root / arguments.record, options.runs)
     runner = Runner(options, say=print, warn=_warn, live=sys.stderr)
     count = 0
     for variant in variants:
@@ -47,7 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
             failures += failed.failures
             continue
         if result:
-            _say_what_was_done(variant, result, folder)
+            failures += _take(variant, result, folder, arguments)
+        elif folder and variant.cells:
+            failures.append(_not_recorded(variant, "its cells were not run", "Let them run (`execute_notebooks`)."))
     if not count and not failures:
         print("nothing to run: no page has cells of that kind")
     return tell(failures)
@@ -83,14 +88,26 @@ def _work(arguments: argparse.Namespace, failures: list[Failure]) -> tuple[Optio
         sys.path += [str(folder.resolve()) for folder in arguments.packages]
         options, variants = read_plan(arguments.plan, arguments.book, arguments.packages)
         _check_host()
-        names = set(arguments.pages)
-        return options, [v for v in variants if _is_wanted(v, arguments) and (not names or v.docname in names)]
+        return options, _chosen_of_plan(options, variants, arguments)
     if arguments.packages:
         raise ConfigError("--packages goes with --plan: a book's kernels have their own environments.\nLeave it out.")
     from polybook.book import open_book, pages
 
     book = open_book(arguments.book)
     return book.options, chosen(book, pages(book, arguments.pages), arguments, failures)
+
+
+def _chosen_of_plan(options: Options, variants: list[Variant], arguments: argparse.Namespace) -> list[Variant]:
+    pages = {variant.docname: variant.path for variant in variants}
+    names = {docname for docname, path in pages.items() if {docname, path} & set(arguments.pages)}
+    for known, wanted, what in (
+        (options.frameworks, [arguments.framework] if arguments.framework else [], "framework"),
+        ([*pages, *pages.values()], arguments.pages, "page"),
+    ):
+        for name in wanted:
+            if name not in known:
+                raise ConfigError(f"the plan has no {what} {name!r} (known: {', '.join(known)}).\nCorrect the name.")
+    return [v for v in variants if _is_wanted(v, arguments) and (not names or v.docname in names)]
 
 
 def _check_host() -> None:
@@ -102,13 +119,41 @@ def _check_host() -> None:
         )
 
 
-def _say_what_was_done(variant: Variant, result: Obtained, folder: Path | None) -> None:
+def _take(variant: Variant, result: Obtained, folder: Path | None, arguments: argparse.Namespace) -> list[Failure]:
+    """Say what was done, and record it if that is asked for and makes nothing worse."""
     label = f"{variant.docname} [{variant.framework}]"
     if not result.cells_run:
         print(f"{label}: fresh, of {local_time(result.run.started)}")
-    if folder:
-        path, changed = write_recorded(result.run, folder)
-        print(f"{label}: {'recorded in' if changed else 'unchanged in'} {os.path.relpath(path)}")
+    if not folder:
+        return []
+    # Two pages of the same code have one run in the store, and each a record of its own.
+    run = dataclasses.replace(result.run, page=variant.docname)
+    if (
+        variant.needs
+        and variant.needs not in run.provides
+        and (arguments.needing or _would_spoil(variant, run, folder))
+    ):
+        what = f"this machine has no {variant.needs.upper()} that {variant.framework} can use"
+        return [_not_recorded(variant, what, "Run this on a machine that has one; see that its driver works.")]
+    try:
+        path, changed = write_recorded(run, folder)
+    except (OSError, StoreEntryUnreadable) as error:
+        return [_not_recorded(variant, f"it could not be written: {error}", "See that there is room, and try again.")]
+    print(f"{label}: {'recorded in' if changed else 'unchanged in'} {os.path.relpath(path)}")
+    return []
+
+
+def _would_spoil(variant: Variant, run: Run, folder: Path) -> bool:
+    """Tell whether a record that has what the variant needs would be replaced by one that has not."""
+    try:
+        before = read_recorded(record_path(run, folder), folder.name).run
+    except StoreEntryUnreadable:
+        return False
+    return before.code == run.code and variant.needs in before.provides
+
+
+def _not_recorded(variant: Variant, what: str, remedy: str) -> Failure:
+    return Failure(variant.path, 0, variant.framework, f"not recorded: {what}.", remedy)
 
 
 def _warn(text: str) -> None:

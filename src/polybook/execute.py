@@ -27,7 +27,7 @@ from jupyter_client.client import KernelClient
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
-from nbformat import NotebookNode
+from nbformat import NotebookNode, ValidationError
 
 from polybook.blame import OUTPUT_S, Blame
 from polybook.circumstances import commit
@@ -38,7 +38,7 @@ from polybook.noise import disturbances, usage
 from polybook.options import Framework, Options
 from polybook.progress import Progress
 from polybook.run import Run
-from polybook.scrub import private_paths, scrub
+from polybook.scrub import private_paths, scrub, scrub_metadata
 from polybook.variant import Cell, Variant
 
 _STARTUP_S = 120
@@ -117,7 +117,7 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
                     progress.cell(index + 1)
                     try:
                         await client.async_execute_cell(notebook.cells[index], index)
-                    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+                    except (CellExecutionError, CellTimeoutError, DeadKernelError, ValidationError) as error:
                         raise failure.cell(cell, index, notebook.cells[index], error, timeout) from error
                 client.set_widgets_metadata()
                 usage_after = usage(_process(manager))
@@ -141,10 +141,10 @@ async def _run_cells(job: _Job, folder: Path, cwd: Path) -> Run:
         ended=_now(),
         elapsed_s=round(progress.elapsed_s, 3),
         cells=cells,
-        metadata=dict(notebook.metadata),
+        metadata=scrub_metadata(notebook.metadata, paths),
         machine=machine,
         load=(round(load_before, 2), round(os.getloadavg()[0], 2)),
-        commit=commit(job.options.root) or job.options.commit,
+        commit=job.options.commit or commit(job.options.root, job.options.runs),
         noise=tuple(disturbances(usage_before, usage_after, facts_of(cells).values.values())),
     )
 
@@ -185,9 +185,29 @@ async def _probe(client: NotebookClient, kernel_client: KernelClient, job: _Job)
     if answer.get("status") != "ok":
         raise ProbeFailed(f"{answer.get('ename', 'no answer')}: {answer.get('evalue', '')}")
     record = json.loads(ast.literal_eval(answer["data"]["text/plain"]))
+    if not _is_record(record):
+        raise ProbeFailed(
+            f"it returned {record!r:.80}, but has to return a mapping of summary and version (texts), entries (a list "
+            "of mappings with title and text) and, if it likes, provides (a list of texts)"
+        )
+    return cast(dict[str, Any], record)
+
+
+def _is_record(record: object) -> bool:
     if not isinstance(record, dict) or not {"summary", "version", "entries"} <= set(record):
-        raise ProbeFailed(f"it returned {record!r:.80}, but has to return a mapping with summary, version and entries")
-    return record
+        return False
+    provides = record.setdefault("provides", [])
+    return (
+        isinstance(record["summary"], str)
+        and isinstance(record["version"], str)
+        and isinstance(record["entries"], list)
+        and all(
+            isinstance(entry, dict) and isinstance(entry.get("title"), str) and isinstance(entry.get("text"), str)
+            for entry in record["entries"]
+        )
+        and isinstance(provides, list)
+        and all(isinstance(item, str) for item in provides)
+    )
 
 
 async def _until_signal(job: Coroutine[Any, Any, Run]) -> Run:

@@ -23,18 +23,28 @@ from polybook.errors import ConfigError, Failure, Interrupted, LockUnusable
 from polybook.obtain import Runner
 from polybook.options import DEFAULTS, config_file_options, read_options
 from polybook.session import Session
-from polybook.shown import kept, shown_runs
+from polybook.shown import GLUE_KEY, kept, shown_runs
 
 logger = logging.getLogger(__name__)
-
-_GLUE = "polybook_glue_sources"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register configuration, the parser, the transform and the events."""
     from polybook.quotes import ClaimDirective, FillQuotes, GivenRole, OtherwiseDirective, ValueRole
     from polybook.runs_table import ClaimsTableDirective, FillTables, RunsTableDirective, TableNode
-    from polybook.tabs import GroupCells, add_assets, copy_assets
+    from polybook.tabs import (
+        GroupCells,
+        OnlyChoice,
+        OtherRun,
+        add_assets,
+        copy_assets,
+        depart_other_run,
+        pass_choice,
+        skip_choice,
+        skip_other_run,
+        visit_choice,
+        visit_other_run,
+    )
     from polybook.written import remember_written
 
     # What has been imported lives as long as the process: no collection need walk through it again.
@@ -44,6 +54,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for name, default in DEFAULTS.items():
         app.add_config_value(name, default, "env")
     app.add_transform(GroupCells)
+    # An EPUB's translator is that of HTML; other builders that are not named here know no choice either.
+    others = ("latex", "text", "man", "texinfo", "xml", "pseudoxml")
+    skip_run: dict[str, Any] = dict.fromkeys(others, (skip_other_run, None))
+    skip_all: dict[str, Any] = dict.fromkeys(others, (skip_choice, None))
+    app.add_node(OtherRun, html=(visit_other_run, depart_other_run), **skip_run)
+    app.add_node(OnlyChoice, html=(visit_choice, pass_choice), **skip_all)
     app.add_transform(FillQuotes)
     app.add_role("value", ValueRole())
     app.add_role("given", GivenRole())
@@ -135,14 +151,14 @@ def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
     is 0 again on the next build that changes nothing.
     """
     from polybook.notices import broken_claims, stale_recorded, unmet_needs
-    from polybook.runs_table import pages_with_table
     from polybook.written import pages_behind
 
     if shown_runs(env):
         logger.info(
             "polybook: %d cells run in %d variants, %d runs recalled", session.cells_run, session.ran, session.recalled
         )
-    wanted = unmet_needs(shown_runs(env), session.options.runs.name)
+    folder = session.options.runs.relative_to(session.options.root).as_posix()
+    wanted = unmet_needs(shown_runs(env), folder)
     failures = [*session.failures, *(failure for found in kept(env).failures.values() for failure in found)]
     failures += wanted if session.options.require_recorded else []
     if failures:
@@ -157,13 +173,14 @@ def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
         for docname in session.read_pages:
             Path(env.doctreedir, f"{docname}.doctree").unlink(missing_ok=True)
         sys.exit(1)
-    _notice(app, [*wanted, *stale_recorded(shown_runs(env), session.options.runs.name)])
+    _notice(
+        app,
+        [*wanted, *stale_recorded(shown_runs(env), folder)],
+    )
     for broken in broken_claims(shown_runs(env)):
         # On each build, also of one that reads nothing: otherwise the second strict build would pass.
         logger.warning(broken, type="polybook", subtype="claim")
-    with_tables = pages_with_table(env) if session.ran or session.recalled else []
-    with_glue = [docname for docname, values in env.metadata.items() if session.read_pages & set(values.get(_GLUE, ()))]
-    return [*with_tables, *with_glue, *pages_behind(app)]
+    return pages_behind(app)
 
 
 def _notice(app: Sphinx, notices: list[Failure]) -> None:
@@ -183,4 +200,4 @@ def _note_glue(app: Sphinx, doctree: nodes.document) -> None:
 
     sources = glue_sources(doctree)
     if sources:
-        app.env.metadata[app.env.docname][_GLUE] = sources
+        app.env.metadata[app.env.docname][GLUE_KEY] = sources

@@ -81,8 +81,9 @@ def _is_core(name: str, cores: Iterable[int]) -> bool:
 
 
 def _tree_ticks(root: int, proc: Path) -> int:
-    """The clock ticks of a process, its children that live, and all of theirs that were waited for."""
+    """The clock ticks of a process, of all in its session or below it that live, and of those that were waited for."""
     parents: dict[int, int] = {}
+    sessions: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for folder in proc.iterdir():
         if folder.name.isdigit():
@@ -91,9 +92,13 @@ def _tree_ticks(root: int, proc: Path) -> int:
                 fields = (folder / "stat").read_text("utf8", errors="replace").rpartition(")")[2].split()
             except OSError:
                 continue  # gone meanwhile
-            parents[int(folder.name)] = int(fields[1])
+            parents[int(folder.name)], sessions[int(folder.name)] = int(fields[1]), int(fields[3])
             ticks[int(folder.name)] = sum(map(int, fields[11:15]))
-    return sum(count for pid, count in ticks.items() if _descends(pid, root, parents))
+    # A kernel leads a session of its own, in which also those stay whose parent has gone.
+    own = sessions.get(root)
+    return sum(
+        count for pid, count in ticks.items() if _descends(pid, root, parents) or (own == root and sessions[pid] == own)
+    )
 
 
 def _descends(pid: int, root: int, parents: dict[int, int]) -> bool:

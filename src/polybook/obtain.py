@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from polybook.circumstances import circumstances, differences, environment_differences
-from polybook.errors import StoreEntryUnreadable
+from polybook.errors import PageFailed, StoreEntryUnreadable
 from polybook.options import Framework, Options
 from polybook.progress import Progress
 from polybook.recorded import Recorded, RecordedRuns
-from polybook.run import Offer, Run
+from polybook.run import Offer, Run, named_identity
 from polybook.store import Store
 from polybook.variant import Variant
 
@@ -99,20 +99,25 @@ class Runner:
             self._warn(problem)
         return runs
 
-    def offers(self, framework: str, code: str, needs: str, live: tuple[str, Run] | None) -> list[Offer]:
+    def offers(self, page: str, framework: str, code: str, needs: str, live: tuple[str, Run] | None) -> list[Offer]:
         """List the runs that a page can show for a code, the one to show first at the front.
 
         What was made here comes first, then what was recorded, the latest first; but a run that has what the
         variant needs goes before one that has not.
 
         Args:
+            page: The docname of the page: of several records of this code in one folder its own is taken.
             framework: The framework's name.
             code: The digest of the variant's code.
             needs: What the variant needs, or an empty text.
             live: The run that was made here, if there is one, and its identity.
         """
         found = [Offer(live[1], live[0])] if live else []
-        for item in sorted(self.recorded.of_code(framework, code), key=lambda item: item.run.started, reverse=True):
+        same = sorted(self.recorded.of_code(framework, code), key=lambda item: item.run.page == page)
+        one_a_folder = {item.name: item for item in same}.values()
+        for item in sorted(one_a_folder, key=lambda item: item.run.started, reverse=True):
+            if live and item.run.started == live[1].started:
+                continue  # the very run that was made here
             changed = tuple(differences(item.run.circumstances, self._circumstances(framework), ("pins", "packages")))
             found.append(Offer(item.run, item.identity, item.name, changed))
         return sorted(found, key=lambda offer: bool(needs) and needs not in offer.run.provides)
@@ -121,11 +126,11 @@ class Runner:
         """List the recorded runs of a page that are of other code than this."""
         return [item for item in self.recorded.of_page(page, framework) if item.run.code != code]
 
-    def expected(self, framework: str, code: str, needs: str) -> tuple[str, ...]:
+    def expected(self, page: str, framework: str, code: str, needs: str) -> tuple[str, ...]:
         """Give the identities of the runs that a page would show if nothing ran now."""
         found = self.look_up(framework, code)
         live = (found.identity, found.run) if found.state == "fresh" and found.run else None
-        return tuple(offer.identity for offer in self.offers(framework, code, needs, live))
+        return tuple(named_identity(o.source, o.identity) for o in self.offers(page, framework, code, needs, live))
 
     def obtain(self, variant: Variant, force: bool = False, retries: int = 0) -> Obtained | None:
         """Recall the run of a variant, or make it.
@@ -175,7 +180,13 @@ class Runner:
                 break
             dropped.append(_joined(run))
             self._say(f"{variant.docname} [{variant.framework}]: noisy ({dropped[-1]}); dropped, and run again")
-            run = self._run(variant, framework)
+            try:
+                run = self._run(variant, framework)
+            except PageFailed as failed:
+                # A run that is noisy is better than none.
+                dropped.pop()
+                self._warn(f"{failed}\nThat was a repetition; the noisy run is kept.")
+                break
         if run.noise:
             self._say(f"{variant.docname} [{variant.framework}]: noisy ({_joined(run)})")
         differs = tuple(environment_differences(framework))

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from polybook.errors import ConfigError
@@ -50,6 +50,7 @@ DEFAULTS: dict[str, Any] = {
 #: Where set to 1, the same as ``polybook_require_recorded``: ``jupyter-book build`` takes no options of ours.
 REQUIRE_RECORDED = "POLYBOOK_REQUIRE_RECORDED"
 
+_ON, _OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _PROBE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _FRAMEWORK_KEYS = {"title", "environment", "requirements"}
@@ -155,9 +156,9 @@ def read_options(values: Mapping[str, Any], root: Path) -> Options:
         execute=mode != "off",
         force=mode == "force",
         in_temp=bool(values.get("nb_execution_in_temp", False)),
-        runs=root / _string("polybook_runs", raw["polybook_runs"]),
+        runs=root / _inside("polybook_runs", raw["polybook_runs"]),
         require_recorded=_switch("polybook_require_recorded", raw["polybook_require_recorded"])
-        or os.environ.get(REQUIRE_RECORDED, "") == "1",
+        or _environment_switch(REQUIRE_RECORDED),
     )
 
 
@@ -251,6 +252,20 @@ def _switch(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise ConfigError(f"_config.yml: `{name}` is {value!r}, but has to be true or false.\nCorrect it.")
     return value
+
+
+def _environment_switch(name: str) -> bool:
+    value = os.environ.get(name, "").strip().lower()
+    if value not in {*_ON, *_OFF}:
+        raise ConfigError(f"the environment variable {name} is {value!r}, but has to be 1 or 0.\nCorrect or unset it.")
+    return value in _ON
+
+
+def _inside(name: str, value: object) -> str:
+    path = PurePath(_string(name, value))
+    if path.is_absolute() or ".." in path.parts:
+        raise ConfigError(f"_config.yml: `{name}` is {value!r}, but has to be a folder of the book.\nCorrect it.")
+    return str(path)
 
 
 def _strings(name: str, value: object) -> Iterable[str]:

@@ -62,6 +62,7 @@ def read_plan(path: Path, root: Path, kernel_path: Iterable[Path]) -> tuple[Opti
         plan = json.loads(path.read_text("utf8"))
         if plan["schema"] != SCHEMA:
             raise ValueError(f"it is of version {plan['schema']}, this program reads version {SCHEMA}")
+        _check_shape(plan)
         variants = [variant_from_json(data) for data in plan["variants"]]
         packages = tuple(root / name for name in plan["packages"])
         options = Options(
@@ -86,6 +87,25 @@ def read_plan(path: Path, root: Path, kernel_path: Iterable[Path]) -> tuple[Opti
         if not folder.is_dir():
             raise ConfigError(f"the plan needs the folder {folder}, which is not here.\nCarry it along.")
     return options, variants
+
+
+def _check_shape(plan: dict[str, Any]) -> None:
+    """Raise ``ValueError`` at the first thing that is not of the shape that ``write_plan`` gives it."""
+    texts = {name: isinstance(plan[name], str) for name in ("commit", "probe", "runs")}
+    lists = {
+        name: isinstance(plan[name], list) and all(isinstance(item, str) for item in plan[name])
+        for name in ("variables", "packages")
+    }
+    number = plan["timeout_s"] is None or (
+        isinstance(plan["timeout_s"], (int, float)) and not isinstance(plan["timeout_s"], bool)
+    )
+    others = {"timeout_s": number, "in_temp": isinstance(plan["in_temp"], bool)}
+    for name, right in {**texts, **lists, **others}.items():
+        if not right:
+            raise ValueError(f"its {name} is {plan[name]!r}")
+    lacking = sorted({data["framework"] for data in plan["variants"]} - set(plan["frameworks"]))
+    if lacking:
+        raise ValueError(f"its frameworks lack {', '.join(lacking)}")
 
 
 def _framework(name: str, entry: dict[str, Any], root: Path) -> Framework:

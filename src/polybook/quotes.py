@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from docutils import nodes
@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from polybook.errors import Failure
 from polybook.shown import ShownRun, ShownVariant, kept, shown_runs
-from polybook.tabs import choice_of_runs, framework_of, tab_set
+from polybook.tabs import choice_of_runs, framework_of, tab_set, unnumbered
 
 _NAME = re.compile(r"(?:(?P<framework>[a-z][a-z0-9_-]*)\.)?(?P<name>[a-z][a-z0-9_]*)")
 #: Shown for a value of a framework whose cells were not run.
@@ -97,9 +97,8 @@ class FillQuotes(SphinxTransform):
         filler = _Filler(
             variants, self._fail, {n: entry["title"] for n, entry in self.config.polybook_frameworks.items()}
         )
-        for claim in list(self.document.findall(ClaimNode)):
-            if claim.parent is not None and not _inside(claim, ClaimNode):
-                claim.replace_self(filler.claim(claim))
+        for claim in _outermost(self.document):
+            claim.replace_self(filler.claim(claim))
         for value in list(self.document.findall(QuotedValue)):
             value.replace_self(filler.value(value))
         for stray in list(self.document.findall(OtherwiseNode)):
@@ -129,18 +128,34 @@ class _Filler:
         self._fail = fail
         self._titles = titles
 
-    def value(self, node: QuotedValue) -> list[nodes.Node]:
-        """Give what stands for a value: its text, or one text a run where a reader can choose."""
-        framework = self._framework(node)
+    def value(self, node: QuotedValue, owner: str = "") -> list[nodes.Node]:
+        """Give what stands for a value: its text, or one text a run where a reader can choose.
+
+        Args:
+            node: What stands there.
+            owner: The framework, where its surroundings say so.
+        """
+        if _inside(node, nodes.title):
+            self._fail(
+                node, "", "a value stands in a heading, which is repeated where no run can be chosen.",
+                "Quote it in the text below.",
+            )  # fmt: skip
+            return []
+        framework = self._framework(node, owner)
         return self._each_run(framework, lambda run: self._value_of(node, framework, run)) if framework else []
 
-    def claim(self, node: ClaimNode) -> list[nodes.Node]:
-        """Give what stands for a claim; in running text that is a panel for each framework that makes it."""
+    def claim(self, node: ClaimNode, owner: str = "") -> list[nodes.Node]:
+        """Give what stands for a claim; in running text that is a panel for each framework that makes it.
+
+        Args:
+            node: What stands there.
+            owner: The framework, where its surroundings say so.
+        """
         name, named = self._parse(node)
         if not name:
             return []
-        if named or framework_of(node) or len(self._variants) == 1:
-            framework = self._framework(node)
+        if named or owner or framework_of(node) or len(self._variants) == 1:
+            framework = self._framework(node, owner)
             return self._claim_in(node, framework) if framework else []
         makers = [
             framework
@@ -149,25 +164,39 @@ class _Filler:
         ]
         if not makers:
             return self._claim_in(node, next(iter(self._variants), ""))
-        panels = {framework: self._claim_in(node, framework) for framework in makers}
-        for copied in list(panels.values())[1:]:
-            _forget_names(copied)
+        spare = node.deepcopy()
+        panels = {makers[0]: self._claim_in(node, makers[0])}
+        for framework in makers[1:]:
+            panels[framework] = self._claim_in(spare.deepcopy(), framework)
+            unnumbered(panels[framework])
         return [tab_set(panels, self._titles, list(self._variants))]
 
     def _claim_in(self, node: ClaimNode, framework: str) -> list[nodes.Node]:
         if not framework:
-            self._fail(
-                node, "", "a claim stands on a page without frameworks.", "Move it to the page whose cells make it."
-            )
+            remedy = "Move it to the page whose cells make it."
+            self._fail(node, "", "a claim stands on a page without frameworks.", remedy)
             return []
-        return self._each_run(framework, lambda run: self._side(node, framework, run))
+        # What is shown first keeps the nodes themselves, and with them labels and numbers; the others are copies.
+        spare = node.deepcopy()
+        originals = [node]
+
+        def side(run: ShownRun | None) -> list[nodes.Node]:
+            if originals:
+                return self._side(originals.pop(), framework, run)
+            reading = self._side(spare.deepcopy(), framework, run)
+            unnumbered(reading)
+            return reading
+
+        return self._each_run(framework, side)
 
     def _each_run(self, framework: str, give: Callable[[ShownRun | None], list[nodes.Node]]) -> list[nodes.Node]:
-        runs: Sequence[ShownRun | None] = self._variants[framework].runs or (None,)
-        return choice_of_runs([give(run) for run in runs], framework)
+        runs = self._variants[framework].runs
+        if not runs:
+            return give(None)
+        return choice_of_runs([give(run) for run in runs], framework, [run.label for run in runs])
 
     def _side(self, node: ClaimNode, framework: str, run: ShownRun | None) -> list[nodes.Node]:
-        """Give the text of a claim, or its explanation, as it reads for one run."""
+        """Give the text of a claim, or its explanation, as it reads for one run; uses up the node."""
         explanations = [child for child in node.children if isinstance(child, OtherwiseNode)]
         if len(explanations) != 1:
             self._fail(
@@ -180,43 +209,39 @@ class _Filler:
         name, _ = self._parse(node)
         claim = run.claims_by_name.get(name)
         if claim is None:
-            self._missing(node, framework, "claim", name, list(run.claims_by_name))
+            self._missing(node, framework, run, "claim", run.claims_by_name)
             return []
         text = [child for child in node.children if not isinstance(child, OtherwiseNode)]
-        side = nodes.container(
-            "",
-            *(child.deepcopy() for child in (text if claim.holds else explanations[0].children)),
-            classes=["polybook-claim", "polybook-holds" if claim.holds else "polybook-does-not-hold"],
-        )
-        for inner in list(side.findall(ClaimNode)):
-            if not _inside(inner, ClaimNode):
-                inner.replace_self(self._side(inner, framework, run))
+        mark = "polybook-holds" if claim.holds else "polybook-does-not-hold"
+        side = nodes.container(classes=["polybook-claim", mark])
+        side += text if claim.holds else explanations[0].children
+        for inner in _outermost(side):
+            owner = self._parse(inner)[1] or framework_of(inner) or framework
+            inner.replace_self(self._side(inner, framework, run) if owner == framework else self.claim(inner, owner))
         for value in list(side.findall(QuotedValue)):
-            named = self._parse(value)[1] or framework
-            value.replace_self(self._value_of(value, named, run if named == framework else self._first(named)))
+            owner = self._parse(value)[1] or framework_of(value) or framework
+            value.replace_self(
+                self._value_of(value, framework, run) if owner == framework else self.value(value, owner)
+            )
         return [side]
-
-    def _first(self, framework: str) -> ShownRun | None:
-        variant = self._variants.get(framework)
-        return variant.runs[0] if variant and variant.runs else None
 
     def _value_of(self, node: QuotedValue, framework: str, run: ShownRun | None) -> list[nodes.Node]:
         name, _ = self._parse(node)
         if run is None:
-            if framework not in self._variants:
-                self._unknown(node, framework)
             return [nodes.Text(_NOT_RUN)]
         if name not in run.values:
-            self._missing(node, framework, "value", name, list(run.values))
+            self._missing(node, framework, run, "value", run.values)
             return []
         return [nodes.Text(run.values[name])]
 
-    def _framework(self, node: nodes.Element) -> str:
+    def _framework(self, node: nodes.Element, owner: str) -> str:
         """Find out whose fact a node names; an empty text, and a failure, if that is open."""
         name, named = self._parse(node)
         if not name:
             return ""
-        framework = named or framework_of(node) or (next(iter(self._variants)) if len(self._variants) == 1 else "")
+        framework = (
+            named or owner or framework_of(node) or (next(iter(self._variants)) if len(self._variants) == 1 else "")
+        )
         if framework and framework in self._variants:
             return framework
         if framework or not self._variants:
@@ -242,14 +267,22 @@ class _Filler:
         known = ", ".join(self._variants) or "none"
         self._fail(
             node, framework, f"{node['name']!r} names a framework that this page does not declare (known: {known}).",
-            "Correct the name; another page's value is quoted with `{glue:text}` and its `:doc:`.",
+            "Correct the name; another page's value is quoted by {glue:text}`page.md::pytorch.name`.",
         )  # fmt: skip
 
-    def _missing(self, node: nodes.Element, framework: str, kind: str, name: str, known: list[str]) -> None:
+    def _missing(self, node: nodes.Element, framework: str, run: ShownRun, kind: str, known: Iterable[str]) -> None:
+        name, _ = self._parse(node)
+        which = f" in the run {run.label}" if len(self._variants[framework].runs) > 1 else ""
+        recorded = ", ".join(sorted(known)) or "none"
         self._fail(
-            node, framework, f"no cell records the {kind} {name!r} (recorded: {', '.join(sorted(known)) or 'none'}).",
+            node, framework, f"no cell records the {kind} {name!r}{which} (recorded: {recorded}).",
             f"Correct the name, or record the {kind} in a cell of that framework.",
         )  # fmt: skip
+
+
+def _outermost(top: nodes.Element) -> list[ClaimNode]:
+    """List the claims below a node that are in no other claim."""
+    return [claim for claim in top.findall(ClaimNode) if not _inside(claim, ClaimNode)]
 
 
 def _inside(node: nodes.Node, kind: type[nodes.Element]) -> bool:
@@ -257,10 +290,3 @@ def _inside(node: nodes.Node, kind: type[nodes.Element]) -> bool:
     while parent is not None and not isinstance(parent, kind):
         parent = parent.parent
     return parent is not None
-
-
-def _forget_names(copied: list[nodes.Node]) -> None:
-    """Take the targets out of a copy: an id may stand on a page once."""
-    for top in copied:
-        for node in top.findall(nodes.Element):
-            node["ids"], node["names"] = [], []

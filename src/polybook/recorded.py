@@ -84,6 +84,8 @@ def recording_name(folder: Path, runs: Path) -> str:
         ConfigError: If it is not a folder directly below ``runs``, or its name is odd.
     """
     folder = folder.resolve()
+    if runs.exists() and not runs.is_dir():
+        raise ConfigError(f"{runs.name} is no folder.\nRemove what is there in its place.")
     if folder.parent != runs.resolve() or not _NAME.fullmatch(folder.name):
         raise ConfigError(
             f"--record {folder.name}: runs are recorded into a folder of {runs.name}/, named after the machine in "
@@ -92,13 +94,22 @@ def recording_name(folder: Path, runs: Path) -> str:
     return folder.name
 
 
+def record_path(run: Run, folder: Path) -> Path:
+    """Give the file that a run is recorded in."""
+    return folder / f"{run.page}.{run.framework}.json"
+
+
 def write_recorded(run: Run, folder: Path) -> tuple[Path, bool]:
     """Write a run into the folder of a machine, in place of an earlier one of its page and framework.
 
     Returns:
         The file, and whether anything in it changed.
+
+    Raises:
+        OSError: If it cannot be written.
+        StoreEntryUnreadable: If what was written is not what was to be.
     """
-    path = folder / f"{run.page}.{run.framework}.json"
+    path = record_path(run, folder)
     pictures: dict[str, bytes] = {}
     data = _without_breaks(run.as_json())
     digest = _digest(data)
@@ -107,15 +118,17 @@ def write_recorded(run: Run, folder: Path) -> tuple[Path, bool]:
         for n, (cell, outputs) in enumerate(((cell, cell["outputs"]) for cell in data["cells"]), start=1)
     ]
     text = json.dumps({**data, "cells": cells, _DIGEST_KEY: digest}, indent=1, sort_keys=True, ensure_ascii=False)
-    beside = path.with_suffix("")
+    beside = _pictures_of(path)
     for name, content in pictures.items():
         _write_if_changed(beside / name, content)
     changed = _write_if_changed(path, f"{text}\n".encode())
-    for old in beside.glob("*") if beside.is_dir() else ():
+    for old in beside.glob("cell-*") if beside.is_dir() else ():
         if old.name not in pictures:
             old.unlink()
-    if beside.is_dir() and not pictures:
+    if beside.is_dir() and not any(beside.iterdir()):
         beside.rmdir()
+    # What is said to be recorded can be read.
+    read_recorded(path, folder.name)
     return path, changed
 
 
@@ -134,19 +147,24 @@ def read_recorded(path: Path, name: str) -> Recorded:
         if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
             raise StoreEntryUnreadable("it is no run")
         digest = data.pop(_DIGEST_KEY, None)
-        beside = path.with_suffix("")
+        beside = _pictures_of(path)
         for cell in data["cells"]:
             cell["outputs"] = [_put_together(output, beside) for output in cell["outputs"]]
         run = run_from_json(data)
     except OSError as error:
         raise StoreEntryUnreadable(f"{error.filename and Path(error.filename).name}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise StoreEntryUnreadable(f"it is damaged ({error})") from error
     if run is None:
         raise StoreEntryUnreadable("it was recorded by another version of polybook")
     if _digest(run.as_json()) != digest:
         raise StoreEntryUnreadable("its content is not what was recorded")
     return Recorded(name, path, str(digest), run)
+
+
+def _pictures_of(path: Path) -> Path:
+    """The folder of a record's pictures, named so that no page's folder is."""
+    return path.with_suffix(".pictures")
 
 
 def _digest(data: dict[str, Any]) -> str:
@@ -161,13 +179,15 @@ def _write_if_changed(path: Path, content: bytes) -> bool:
 
 
 def _without_breaks(data: dict[str, Any]) -> dict[str, Any]:
-    """Take the line breaks out of base64, so that a picture that was decoded is encoded to the same text."""
+    """Take the line breaks out of base64, and join texts that came in pieces: what is read back is the same then."""
     data = json.loads(json.dumps(data))
     for cell in data["cells"]:
         for output in cell["outputs"]:
-            for mime in _ENCODED:
-                if isinstance(output.get("data", {}).get(mime), str):
-                    output["data"][mime] = re.sub(r"\s", "", output["data"][mime])
+            for mime, value in output.get("data", {}).items():
+                text = "".join(value) if isinstance(value, list) and not _is_json(mime) else value
+                output["data"][mime] = re.sub(r"\s", "", text) if mime in _ENCODED and isinstance(text, str) else text
+            if isinstance(output.get("text"), list):
+                output["text"] = "".join(output["text"])
     return data
 
 

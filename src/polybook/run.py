@@ -86,6 +86,11 @@ class Offer:
         return run_label(self.source)
 
 
+def named_identity(source: str, identity: str) -> str:
+    """Give what tells a run from another on a page: its content, and the name that it goes by there."""
+    return f"{source}:{identity}" if source else identity
+
+
 def run_label(source: str) -> str:
     """Give what a reader chooses a run by, from the folder of recorded runs that it comes from, if any."""
     return f"recorded ({source})" if source else "this build"

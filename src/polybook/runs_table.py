@@ -114,7 +114,7 @@ def _page_link(docname: str) -> nodes.Node:
 
 def _table(headings: Sequence[str], rows: list[list[nodes.Node]]) -> nodes.table:
     group = nodes.tgroup(cols=len(headings))
-    group += [nodes.colspec(colwidth=1) for _ in headings]
+    group += [nodes.colspec(colwidth=12) for _ in headings]
     group += nodes.thead("", _table_row(_paragraphs(*headings)))
     group += nodes.tbody("", *(_table_row(row) for row in rows))
     return nodes.table("", group, classes=["polybook-runs"])

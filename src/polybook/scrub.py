@@ -21,15 +21,13 @@ _ENCODED = re.compile(r"(;base64,[A-Za-z0-9+/=\s]+)")
 _CELL_FILE = re.compile(r"[^\s\"'(<]*ipykernel_\d+/\d+\.py")
 
 
-#: Names of machines and accounts that give nothing away, and that a cell may well mean otherwise.
+#: Names of machines and accounts that give nothing away.
 _PLAIN = frozenset(
-    {
-        *("admin", "app", "build", "ci", "cpu", "data", "debian", "desktop", "dev", "docker", "gpu", "home", "host"),
-        *("jovyan", "laptop", "localhost", "main", "node", "nobody", "python", "root", "runner", "server", "test"),
-        *("tests", "ubuntu", "user", "users", "vm", "work", "worker", "workspace"),
-    }
+    {"admin", "data", "debian", "docker", "home", "jovyan", "localhost", "root", "runner", "ubuntu", "user"}
 )
-_SHORTEST_NAME = 3
+#: Encodings of pictures and documents: no text, and too long to search.
+_BASE64 = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+_ANSI = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def private_paths(framework: Framework, root: Path, cwd: Path, folder: Path) -> dict[str, str]:
@@ -55,35 +53,50 @@ def private_paths(framework: Framework, root: Path, cwd: Path, folder: Path) -> 
         *((home, "~") for home in _home()),
     ]
     paths = {str(path): shown for path, shown in reversed(named) if path != Path(path.anchor)}
-    paths |= {name: shown for name, shown in _names() if len(name) >= _SHORTEST_NAME and name.lower() not in _PLAIN}
-    return dict(sorted(paths.items(), key=lambda item: -len(item[0])))
+    return dict(sorted({**paths, **_names()}.items(), key=lambda item: -len(item[0])))
 
 
 def scrub(output: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:
-    """Replace private paths in everything of an output that is text; images and other encoded data are left alone."""
+    """Replace private paths and names in everything of an output that is text; encoded pictures are left alone."""
     cleaned = dict(output)
-    for key in ("text", "ename", "evalue", "traceback", "metadata"):
+    for key in ("text", "ename", "evalue", "traceback"):
         if key in cleaned:
             cleaned[key] = _replace(cleaned[key], paths)
     if "data" in cleaned:
         cleaned["data"] = {
-            mime: _replace(value, paths) if _is_text(mime) else value for mime, value in cleaned["data"].items()
+            mime: value if mime in _BASE64 else _replace(value, paths) for mime, value in cleaned["data"].items()
+        }
+    if "metadata" in cleaned:
+        # The names of recorded values are no names of people.
+        cleaned["metadata"] = {
+            key: value if key in ("polybook", "scrapbook") else _replace(value, paths)
+            for key, value in cleaned["metadata"].items()
         }
     return cleaned
 
 
-def _is_text(mime: str) -> bool:
-    return (
-        mime.partition("/")[0] == "text" or mime.endswith(("json", "xml")) or mime.startswith("application/papermill")
-    )
+def scrub_metadata(metadata: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, Any]:
+    """Replace private paths and names in a notebook's metadata, where widgets keep their state."""
+    return {key: _replace(value, paths) for key, value in metadata.items()}
 
 
-def _names() -> list[tuple[str, str]]:
-    host = socket.gethostname()
-    names = [(host, "[host]"), (host.partition(".")[0], "[host]")]
+def _names() -> dict[str, str]:
+    """What is put in place of the names of machine and user, by the form in which they are one beyond doubt.
+
+    A word of its own says nothing: accounts are called ``max`` and machines ``titan``.
+    """
+    names: dict[str, str] = {}
     # Not for a user whom the system does not know.
     with contextlib.suppress(KeyError, OSError, ImportError):
-        names.append((getpass.getuser(), "[user]"))
+        user = getpass.getuser()
+        if user not in _PLAIN:
+            names |= {f"/{user}/": "/[user]/", f"{user}@": "[user]@"}
+    host = socket.gethostname()
+    short = host.partition(".")[0]
+    if short not in _PLAIN:
+        names |= {f"@{host}": "@[host]", f"@{short}": "@[host]"}
+        if re.search(r"[\d.-]", host):
+            names |= {host: "[host]", short: "[host]"}
     return names
 
 
@@ -109,8 +122,20 @@ def _replace(value: Any, paths: Mapping[str, str]) -> Any:
 
 def _replace_text(text: str, paths: Mapping[str, str]) -> str:
     """Replace whole paths and names: ``/home/ann`` does not begin ``/home/anna``, nor end ``/mnt/home/ann``."""
-    text = _CELL_FILE.sub("[cell]", text)
+    # Colours stand directly before what they colour, and would hide where it begins.
+    pieces = _ANSI.split(_CELL_FILE.sub("[cell]", text))
+    return "".join(piece if n % 2 else _replace_piece(piece, paths) for n, piece in enumerate(pieces))
+
+
+def _replace_piece(text: str, paths: Mapping[str, str]) -> str:
     for path, shown in paths.items():
+        # A path may follow a flag, `-I/srv/include`; a host's domain goes with it.
+        before = r"(?:(?<![\w.\-])|(?<=-[A-Z]))" if path[0] == "/" and path[-1] != "/" else r"(?<![\w.\-])"
+        if path[0] == "@" or path[-1] == "/":
+            before = ""
+        after = r"(?:\.[\w\-]+)*(?![\w\-])" if shown.endswith("[host]") else r"(?![\w\-]|\.\w)"
+        if path[-1] in "@/":
+            after = ""
         # In pieces, so that what is shown in its place is never taken for a pattern.
-        text = shown.join(re.split(rf"(?<![\w.\-]){re.escape(path)}(?![\w\-]|\.\w)", text))
+        text = shown.join(re.split(f"{before}{re.escape(path)}{after}", text))
     return text

@@ -85,10 +85,10 @@ class Session:
     def _differs(self, docname: str, framework: str, shown: ShownVariant) -> bool:
         if framework not in self.options.frameworks:
             return True
-        stale = tuple(item.identity for item in self.runner.stale(docname, framework, shown.code))
-        return self.runner.expected(framework, shown.code, shown.needs) != shown.identities or stale != tuple(
-            run.identity for run in shown.stale
-        )
+        stale = [(item.name, item.identity) for item in self.runner.stale(docname, framework, shown.code)]
+        return self.runner.expected(docname, framework, shown.code, shown.needs) != shown.identities or stale != [
+            (run.source, run.identity) for run in shown.stale
+        ]
 
     def prepare(self, env: BuildEnvironment, docnames: Iterable[str], read: Any) -> None:
         """Run or recall every variant of the pages that are about to be read.
@@ -104,28 +104,32 @@ class Session:
             path = Path(env.doc2path(docname))
             text = path.read_text("utf-8-sig") if path.suffix == ".md" and path.is_file() else ""
             if declares_frameworks(text):
-                self._prepare(env, docname, text, functools.partial(read, str(path)))
+                self.failures += self._prepare(env, docname, text, functools.partial(read, str(path)))
 
-    def _prepare(self, env: BuildEnvironment, docname: str, text: str, read: Read | None) -> Prepared:
+    def _prepare(self, env: BuildEnvironment, docname: str, text: str, read: Read | None) -> list[Failure]:
+        """Run or recall the variants of a page; return what is wrong with it."""
+        failures: list[Failure] = []
         path = Path(env.doc2path(docname)).resolve().relative_to(self.options.root).as_posix()
         page: Page | None = None
         offers: dict[str, list[Offer]] = {}
         try:
             page = read_page(docname, path, text, read, self.options)
         except PageFailed as failed:
-            self.failures += failed.failures
+            failures += failed.failures
         for variant in [split(page, framework) for framework in page.frameworks] if page else []:
             try:
                 result = self.runner.obtain(variant)
             except PageFailed as failed:
-                self.failures += failed.failures
+                failures += failed.failures
                 continue
             if result:
                 self._count(result)
             live = (result.identity, result.run) if result else None
-            offers[variant.framework] = self.runner.offers(variant.framework, variant.code, variant.needs, live)
-        self._prepared[docname] = prepared = Prepared(text, page, offers)
-        return prepared
+            offers[variant.framework] = self.runner.offers(
+                docname, variant.framework, variant.code, variant.needs, live
+            )
+        self._prepared[docname] = Prepared(text, page, offers)
+        return failures
 
     def _count(self, result: Obtained) -> None:
         self.cells_run += result.cells_run
@@ -139,8 +143,10 @@ class Session:
         """
         prepared = self._prepared.get(docname)
         if prepared is None or prepared.text != text:
-            # An extension changed the source after it was read from disk.
-            prepared = self._prepare(env, docname, text, read)
+            # An extension changed the source after it was read from disk. Kept with the page: this may be a process
+            # that only reads.
+            kept(env).failures.setdefault(docname, []).extend(self._prepare(env, docname, text, read))
+            prepared = self._prepared[docname]
         if prepared.page is None:
             notebook = NotebookNode(metadata=NotebookNode(), cells=[])
             with contextlib.suppress(Exception):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from polybook.errors import Failure
 from polybook.facts import Claim, facts_of
 from polybook.obtain import Runner
-from polybook.run import Offer, run_label
+from polybook.run import Offer, named_identity, run_label
 from polybook.variant import Variant
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ShownRun:
     elapsed_s: float
     cells: int
     machine: str
-    provides: frozenset[str]
+    provides: tuple[str, ...]
     noisy: bool
     values: Mapping[str, str]
     claims: tuple[Claim, ...]
@@ -84,8 +84,8 @@ class ShownVariant:
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """The digests of the runs."""
-        return tuple(run.identity for run in self.runs)
+        """What tells the runs from others."""
+        return tuple(named_identity(run.source, run.identity) for run in self.runs)
 
     @property
     def is_met(self) -> bool:
@@ -141,6 +141,15 @@ def kept(env: BuildEnvironment) -> Kept:
     return found
 
 
+#: Where a page's metadata name the pages whose glued values it shows.
+GLUE_KEY = "polybook_glue_sources"
+
+
+def pages_with_glue(env: BuildEnvironment) -> dict[str, list[str]]:
+    """Give, for each page that shows other pages' glued values, those pages."""
+    return {docname: list(values[GLUE_KEY]) for docname, values in env.metadata.items() if GLUE_KEY in values}
+
+
 def shown_runs(env: BuildEnvironment) -> ShownRuns:
     """Return what the environment keeps of the runs that pages show, to be read and changed."""
     return kept(env).shown
@@ -170,7 +179,8 @@ def _shown_run(offer: Offer, state: str = "") -> ShownRun:
         elapsed_s=run.elapsed_s,
         cells=len(run.cells),
         machine=run.machine.get("summary", ""),
-        provides=run.provides,
+        # Sorted: what is kept is compared from build to build.
+        provides=tuple(sorted(run.provides)),
         noisy=bool(run.noise),
         values={value.name: value.text for value in facts.values.values()},
         claims=tuple(facts.claims.values()),

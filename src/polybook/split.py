@@ -86,6 +86,7 @@ def merge(page: Page, offers: Mapping[str, Sequence[Offer]], titles: Mapping[str
                 note["group"] = group
                 if titles and _visible(copied, copied.outputs):
                     name = note["framework"]
+                    note["offer"] = offers[name][note["run"]].label
                     note["lines"] = [
                         {"label": offer.label, "text": run_line(titles[name], offer)} for offer in offers[name]
                     ]
@@ -171,7 +172,7 @@ def _as_node(value: Any) -> Any:
 def _prefix_glue(output: dict[str, Any], framework: str) -> dict[str, Any]:
     """Prefix a glued value's key, so that the same key of two frameworks names two values."""
     scrapbook = output.get("metadata", {}).get("scrapbook")
-    if scrapbook and "name" in scrapbook:
+    if isinstance(scrapbook, dict) and "name" in scrapbook:
         scrapbook["name"] = f"{framework}.{scrapbook['name']}"
     return output
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 
 from polybook.book import Book
@@ -69,11 +70,11 @@ def needs_unmet(book: Book, found: Iterable[Page]) -> list[Failure]:
         }
         for page in found
     }
-    return unmet_needs(shown, book.options.runs.name)
+    return unmet_needs(shown, book.options.runs.relative_to(book.root).as_posix())
 
 
 def _runner(book: Book) -> Runner:
-    return Runner(book.options, say=_nothing, warn=_nothing, live=None)
+    return Runner(book.options, say=_nothing, warn=lambda text: print(f"warning: {text}", file=sys.stderr), live=None)
 
 
 def _variants(found: Iterable[Page]) -> Iterator[Variant]:
@@ -84,7 +85,7 @@ def _variants(found: Iterable[Page]) -> Iterator[Variant]:
 def _offers(runner: Runner, variant: Variant) -> list[Offer]:
     found = runner.look_up(variant.framework, variant.code)
     live = (found.identity, found.run) if found.state == "fresh" and found.run else None
-    return runner.offers(variant.framework, variant.code, variant.needs, live)
+    return runner.offers(variant.docname, variant.framework, variant.code, variant.needs, live)
 
 
 def _cells(lookup: Lookup, latest: Run | None) -> tuple[str, str, str]:

@@ -6,12 +6,12 @@ non-HTML fallbacks apply. Guarded by ``tests/test_sphinx_design.py``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util.fileutil import copy_asset_file
@@ -31,6 +31,35 @@ _STATIC = Path(__file__).parent / "static"
 SCRIPT = _STATIC / "polybook.js"
 #: The look of what is ours.
 STYLE = _STATIC / "polybook.css"
+
+
+class OtherRun(nodes.General, nodes.Inline, nodes.Element):
+    """Holds what belongs to another run than the one that is shown first.
+
+    In HTML a ``<template>``: not a part of the page, its scripts and ids without effect, until a reader chooses that
+    run. Nothing elsewhere, and no text of a caption or a link.
+    """
+
+    def astext(self) -> str:
+        """Give no text: whoever asks, such as a reference to a caption, wants what is shown."""
+        return ""
+
+
+def visit_other_run(translator: Any, node: OtherRun) -> None:
+    """Open a template; leave the run out of an EPUB, which is HTML too."""
+    if translator.builder.name == "epub":
+        raise nodes.SkipNode
+    translator.body.append(f'<template class="{" ".join(node["classes"])}">')
+
+
+def depart_other_run(translator: Any, _node: OtherRun) -> None:
+    """Close it."""
+    translator.body.append("</template>")
+
+
+def skip_other_run(_translator: Any, _node: OtherRun) -> None:
+    """Leave it out where nobody can choose."""
+    raise nodes.SkipNode
 
 
 class GroupCells(SphinxTransform):
@@ -60,6 +89,8 @@ def add_assets(app: Sphinx, *_page: Any) -> None:
     """
     if not shown_runs(app.env):
         return
+    # Now: an EPUB is packed before the build has finished.
+    _copy(app)
     app.add_css_file(STYLE.name)
     app.add_js_file(
         SCRIPT.name,
@@ -76,8 +107,12 @@ def add_assets(app: Sphinx, *_page: Any) -> None:
 def copy_assets(app: Sphinx, error: Exception | None) -> None:
     """Copy our script and style into a site that has framework pages, for ``build-finished``."""
     if error is None and app.builder.format == "html" and shown_runs(app.env):
-        for source in (SCRIPT, STYLE):
-            copy_asset_file(str(source), str(Path(app.outdir) / "_static"))
+        _copy(app)
+
+
+def _copy(app: Sphinx) -> None:
+    for source in (SCRIPT, STYLE):
+        copy_asset_file(str(source), str(Path(app.outdir) / "_static"))
 
 
 def tab_set(panels: Mapping[str, list[nodes.Node]], titles: Mapping[str, str], order: Sequence[str]) -> nodes.container:
@@ -111,18 +146,48 @@ def framework_of(node: nodes.Node) -> str:
     return ""
 
 
-def choice_of_runs(readings: Sequence[list[nodes.Node]], framework: str) -> list[nodes.Node]:
-    """Join what stands at one place for each run of a framework: once if all read the same."""
+def choice_of_runs(readings: Sequence[Sequence[nodes.Node]], framework: str, offers: Sequence[str]) -> list[nodes.Node]:
+    """Join what stands at one place for each run of a framework: once if all read the same.
+
+    Args:
+        readings: What stands there, for each run.
+        framework: The framework's name.
+        offers: What each run is chosen by.
+    """
     if len({"".join(node.pformat() for node in reading) for reading in readings}) == 1:
-        return readings[0]
-    made: list[nodes.Node] = []
-    for number, reading in enumerate(readings):
-        inline = all(isinstance(node, nodes.Text | nodes.Inline) for node in reading)
-        part: nodes.Element = nodes.inline() if inline else nodes.container()
-        part += reading
-        part["classes"] = run_classes(framework, number)
-        made.append(addnodes.only("", part, expr="html") if number else part)
-    return made
+        return list(readings[0])
+    first: nodes.Element = nodes.inline() if all(map(_is_inline, readings[0])) else nodes.container()
+    first += readings[0]
+    first["classes"] = _run_classes(framework, offers[0])
+    return [
+        first,
+        *(_other(reading, framework, offer) for reading, offer in zip(readings[1:], offers[1:], strict=True)),
+    ]
+
+
+def unnumbered(content: Sequence[nodes.Node]) -> None:
+    """Take out of a copy what may stand on a page once: targets, ids, footnote marks, and numbers of figures."""
+    for top in content:
+        for node in list(top.findall(nodes.Element)):
+            node["ids"], node["names"] = [], []
+            if isinstance(node, nodes.math_block):
+                node["label"] = node["number"] = None
+            if isinstance(node, nodes.target | nodes.footnote_reference) and node.parent is not None:
+                node.parent.remove(node)
+        for figure in list(top.findall(nodes.figure)):
+            caption = next(iter(figure.findall(nodes.caption)), None)
+            if caption is not None:
+                caption.replace_self(nodes.paragraph("", "", *caption.children, classes=["caption"]))
+            if figure.parent is not None:
+                figure.replace_self(nodes.container("", *figure.children, classes=["figure"]))
+
+
+def _other(content: Sequence[nodes.Node], framework: str, offer: str) -> OtherRun:
+    return OtherRun("", *content, classes=_run_classes(framework, offer))
+
+
+def _is_inline(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Text | nodes.Inline)
 
 
 def _replace_by_tabs(cells: list[nodes.container], titles: dict[str, str]) -> None:
@@ -151,14 +216,13 @@ def _panel(framework: str, content: list[nodes.container]) -> list[nodes.Node]:
 
 def _of_run(cell: nodes.container, framework: str) -> nodes.Node:
     """Mark what belongs to one of several runs: the outputs of the first, all of a cell that another one added."""
-    number = cell["cell_metadata"][DISPLAY_KEY]["run"]
-    if number:
-        cell["classes"] += run_classes(framework, number)
-        # Elsewhere than on a page nobody can choose.
-        return addnodes.only("", cell, expr="html")
+    note = cell["cell_metadata"][DISPLAY_KEY]
+    if note["run"]:
+        unnumbered([cell])
+        return _other([cell], framework, note["offer"])
     for part in cell.children:
         if isinstance(part, nodes.container) and part.get("nb_element") == "cell_code_output":
-            part["classes"] += run_classes(framework, 0)
+            part["classes"] += _run_classes(framework, note["offer"])
     return cell
 
 
@@ -166,21 +230,40 @@ def _run_lines(lines: list[dict[str, str]], framework: str) -> list[nodes.Node]:
     """Say where outputs were made; where there are several runs, for each, with a choice between them."""
     if len(lines) < _SEVERAL:
         return [_paragraph(line["text"], ["polybook-run-line"]) for line in lines]
-    made: list[nodes.Node] = [_paragraph(lines[0]["text"], ["polybook-run-line", *run_classes(framework, 0)])]
-    others = [
-        _paragraph(line["text"], ["polybook-run-line", *run_classes(framework, number)])
-        for number, line in enumerate(lines)
-        if number
-    ]
-    choices = [nodes.inline(line["label"], line["label"], classes=["polybook-choice"]) for line in lines]
+    shown = [[_paragraph(line["text"], ["polybook-run-line"])] for line in lines]
+    labels = [line["label"] for line in lines]
+    choices = [nodes.inline(label, label, classes=["polybook-choice"]) for label in labels]
     switch = nodes.paragraph("", "", *choices, classes=["polybook-switch", f"polybook-of-{framework}"])
-    return [*made, addnodes.only("", *others, switch, expr="html")]
+    # Last: hidden by the style sheet, and made of buttons by the script.
+    return [*choice_of_runs(shown, framework, labels), OnlyChoice("", switch)]
 
 
-def run_classes(framework: str, number: int) -> list[str]:
-    """Give the classes by which ``polybook.js`` finds what belongs to a run; those after the first start out hidden."""
-    classes = ["polybook-run", f"polybook-of-{framework}", f"polybook-run-{number}"]
-    return [*classes, "polybook-other"] if number else classes
+class OnlyChoice(nodes.General, nodes.Element):
+    """Holds a choice that only a page can offer."""
+
+
+def visit_choice(translator: Any, _node: OnlyChoice) -> None:
+    """Show what it holds, but not in an EPUB."""
+    if translator.builder.name == "epub":
+        raise nodes.SkipNode
+
+
+def pass_choice(_translator: Any, _node: OnlyChoice) -> None:
+    """Nothing is to be closed."""
+
+
+def skip_choice(_translator: Any, _node: OnlyChoice) -> None:
+    """Show nothing."""
+    raise nodes.SkipNode
+
+
+def _run_classes(framework: str, offer: str) -> list[str]:
+    """Give the classes by which ``polybook.js`` finds what belongs to a run."""
+    return ["polybook-run", f"polybook-of-{framework}", f"polybook-from-{_slug(offer)}"]
+
+
+def _slug(label: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
 
 
 def _paragraph(text: str, classes: list[str]) -> nodes.paragraph:

@@ -7,13 +7,15 @@ everything.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from polybook.shown import shown_runs
+from polybook.runs_table import pages_with_table
+from polybook.shown import pages_with_glue, shown_runs
 
 _FILE = "polybook-written.json"
 
@@ -26,19 +28,29 @@ def pages_behind(app: Sphinx) -> list[str]:
 
 def remember_written(app: Sphinx, error: Exception | None) -> None:
     """Note what the site's files show, for ``build-finished``; only a build that wrote all of them may."""
-    if error is not None or not shown_runs(app.env):
+    shown = _identities(app)
+    if error is not None or not shown:
         return
     known = _load(app)
-    now = {**known, _site(app): _identities(app)}
+    now = {**known, _site(app): shown}
     if now != known:
         _path(app).write_text(json.dumps(now, indent=1, sort_keys=True), "utf8")
 
 
 def _identities(app: Sphinx) -> dict[str, dict[str, str]]:
-    return {
+    """Give, for each page that shows anything of a run, what it shows: its own, other pages' values, tables of all."""
+    own = {
         docname: {name: " ".join(shown.identities) for name, shown in variants.items()}
         for docname, variants in shown_runs(app.env).items()
     }
+    everything = hashlib.sha256(repr(sorted(shown_runs(app.env).items())).encode()).hexdigest()
+    tables = {docname: {"(tables)": everything} for docname in pages_with_table(app.env)}
+    quoted = {
+        docname: {f"({source})": " ".join(own.get(source, {}).values()) for source in sources}
+        for docname, sources in pages_with_glue(app.env).items()
+    }
+    pages = {*own, *tables, *quoted}
+    return {page: {**own.get(page, {}), **tables.get(page, {}), **quoted.get(page, {})} for page in pages}
 
 
 def _site(app: Sphinx) -> str:

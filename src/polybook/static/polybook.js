@@ -62,32 +62,64 @@
     const link = event.target.closest('a[href^="#"]');
     if (link && link.hash === window.location.hash) openFragment();
   });
-  // Of several runs of a framework the reader chooses one, on all of the page and, by its name, on the others.
+  // Of several runs of a framework the reader chooses one, on all of the page and, by its name, on the others. Only the
+  // chosen one is part of the page: what belongs to another waits in a <template>, or here once it was taken out.
   const runKey = (framework) => `${key}.run.${framework}`;
-  const ofFramework = (element) =>
-    [...element.classList].find((name) => name.startsWith("polybook-of-")).slice("polybook-of-".length);
+  const suffix = (element, prefix) =>
+    [...element.classList].find((name) => name.startsWith(prefix))?.slice(prefix.length);
+  const slug = (label) => label.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "");
   const labels = (choices) => [...choices.children].map((choice) => choice.textContent);
+  const parts = [];
+
+  const collectParts = (root) => {
+    for (const element of root.querySelectorAll(".polybook-run")) {
+      const isTemplate = element instanceof HTMLTemplateElement;
+      const content = isTemplate ? document.importNode(element.content, true) : null;
+      if (content) collectParts(content); // a sentence about one framework may quote another one
+      // A hidden output stands in a <details> of its own, which goes with it.
+      const whole = element.closest("details.hide.below-input") ?? element;
+      const marker = document.createComment("polybook");
+      whole.before(marker);
+      parts.push({
+        framework: suffix(element, "polybook-of-"),
+        from: suffix(element, "polybook-from-"),
+        place: marker.parentElement?.closest(".sd-tab-content") ?? marker.parentElement ?? marker.parentNode,
+        marker,
+        nodes: content ? [...content.childNodes] : [whole],
+        shown: !isTemplate,
+      });
+      if (isTemplate) element.remove();
+    }
+  };
 
   const chooseRun = (framework, label) => {
-    const own = document.querySelectorAll(`.polybook-switch.polybook-of-${framework}`);
-    const number = own.length ? labels(own[0]).indexOf(label) : -1;
-    if (number < 0) return; // a run that this page does not have
-    for (const part of document.querySelectorAll(`.polybook-run.polybook-of-${framework}`)) {
-      part.classList.toggle("polybook-other", !part.classList.contains(`polybook-run-${number}`));
+    const from = slug(label ?? "");
+    const own = parts.filter((part) => part.framework === framework);
+    // Where that run is not to be had, what is shown stays.
+    const places = new Set(own.filter((part) => part.from === from).map((part) => part.place));
+    for (const part of own.filter(({ place }) => places.has(place))) {
+      const wanted = part.from === from;
+      if (wanted && !part.shown) part.marker.after(...part.nodes);
+      if (!wanted && part.shown) part.nodes.forEach((node) => node.remove());
+      part.shown = wanted;
     }
-    for (const choices of own) {
-      [...choices.children].forEach((choice, n) => choice.setAttribute("aria-pressed", String(n === number)));
+    for (const choices of document.querySelectorAll(`.polybook-switch.polybook-of-${framework}`)) {
+      if (!labels(choices).includes(label)) continue;
+      for (const choice of choices.children) {
+        choice.setAttribute("aria-pressed", String(choice.textContent === label));
+      }
     }
   };
 
   const makeSwitch = (choices) => {
-    const framework = ofFramework(choices);
+    const framework = suffix(choices, "polybook-of-");
     choices.setAttribute("role", "group");
     choices.setAttribute("aria-label", "Which run is shown");
     for (const choice of [...choices.children]) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = choice.textContent;
+      button.setAttribute("aria-pressed", String(choice === choices.firstElementChild));
       button.addEventListener("click", () => {
         const before = button.getBoundingClientRect().top;
         chooseRun(framework, button.textContent);
@@ -101,13 +133,9 @@
   };
 
   document.addEventListener("DOMContentLoaded", () => {
-    const all = document.querySelectorAll(".polybook-switch");
-    all.forEach(makeSwitch);
-    for (const framework of new Set([...all].map(ofFramework))) {
-      const own = document.querySelector(`.polybook-switch.polybook-of-${framework}`);
-      const wanted = stored(runKey(framework));
-      chooseRun(framework, labels(own).includes(wanted) ? wanted : labels(own)[0]);
-    }
+    collectParts(document);
+    document.querySelectorAll(".polybook-switch").forEach(makeSwitch);
+    for (const framework of known) chooseRun(framework, stored(runKey(framework)));
   });
 
   window.addEventListener("storage", (event) => {
