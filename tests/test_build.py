@@ -283,6 +283,33 @@ def test_parallel_reading_gives_each_page_its_own_runs(make_book: Callable[..., 
     assert "0 added, 0 changed" in again.output
 
 
+def test_parallel_reading_loses_no_failure(make_book: Callable[..., Book]):
+    """What goes wrong in a process that only reads ends the build as well: a broken cell, a value of nobody's."""
+    names = [f"page{n}" for n in range(7)]
+    book = make_book(
+        **{name: page_text(cell(f"print('{name}')", "alpha"), cell("1", "beta"), "Fine.\n") for name in names}
+    )
+    book.replace("page5", "Fine.", "It took {value}`alpha.nothing`.")
+    # An extension that changes a source after it was read from disk.
+    (book.root / "changing.py").write_text(
+        "def setup(app):\n    app.connect('source-read', change)\n    return {'parallel_read_safe': True}\n\n"
+        "def change(app, docname, source):\n    if docname == 'page6':\n"
+        "        source[0] = source[0].replace(\"print('page6')\", '1 / 0')\n"
+    )
+    (book.root / "conf.py").write_text(
+        "import sys\nsys.path.insert(0, '.')\n" + CONF.replace('"polybook"', '"polybook", "changing"')
+    )
+    book.write("index", "# Index\n\n```{toctree}\n" + "\n".join(names) + "\n```\n")
+    command = (sys.executable, "-m", "sphinx", "-j", "2", "-b", "html", ".", "_build/html")
+
+    built = [run(*command, cwd=book.root) for _ in range(2)]
+
+    for once in built:
+        assert once.status == 1, once.output
+        assert "[alpha] no cell records the value 'nothing'" in once.output
+        assert "[alpha] cell 1 of 1 raised ZeroDivisionError" in once.output
+
+
 def test_book_without_frameworks_is_byte_identical(make_book: Callable[..., Book], tmp_path: Path):
     """The extension changes no byte of a book that does not use it, a running notebook included."""
     book = make_book(plain=(MINIBOOK / "plain.md").read_text(), notebook=(MINIBOOK / "notebook.md").read_text())

@@ -148,6 +148,33 @@ def test_glued_value_on_another_page_is_refreshed(make_book: MakeBook):
     assert "value 2" in book.article("quoting").get_text()
 
 
+def test_quoting_page_is_right_after_another_builder(make_book: MakeBook):
+    """A page that quotes another one's value, and one with a table, follow a run that changed meanwhile."""
+    glue = (
+        "from IPython.display import display\nimport lab\n"
+        "kind = 'application/papermill.record/'\n"
+        "display({kind + 'text/plain': lab.value}, raw=True,\n"
+        "        metadata={'scrapbook': {'name': 'v', 'mime_prefix': kind}})"
+    )
+    book = make_book(
+        page=page_text(cell(glue, "alpha"), cell("1", "beta")),
+        quoting="# Quoting\n\n```{glue:any} alpha.v\n:doc: page.md\n```\n",
+        table="# Table\n\n```{polybook-runs}\n```\n",
+    )
+    package = book.root / "lab" / "__init__.py"
+    package.write_text("value = 'old'\n")
+    book.build()
+    package.write_text("value = 'new'\n")
+    book.build("--builder", "singlehtml")
+
+    built = book.build()
+
+    assert "new" in book.article("quoting").get_text()
+    written = set(re.findall(r"writing output\.\.\. \[ *\d+%\] (\S+)", built.output))
+    assert written >= {"page", "quoting", "table"}
+    assert "writing output... [" not in book.build().output
+
+
 def test_loaded_code_is_watched(make_book: MakeBook):
     """An edit of the file that `:load:` reads runs the cell again."""
     book = make_book(page=page_text("```{code-cell}\n:tags: [alpha]\n:load: code.py\n```\n\n", cell("1", "beta")))
