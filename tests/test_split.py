@@ -510,3 +510,16 @@ def test_empty_notebook_merges_to_an_empty_one():
     made = dataclasses.replace(page(["a"]), notebook=notebook([]), lines=())
 
     assert put_together(made, runs(made)).cells == []
+
+
+def test_value_that_was_glued_again_counts_once():
+    """Of what was glued twice the later one stays; what was shown as well is still shown."""
+    made = page(["1", "2"], frameworks="pytorch")
+    outputs = {0: [glued("v", "old"), glued("w", "seen", visible=True)], 1: [glued("v", "new"), glued("w", "new")]}
+
+    found = put_together(made, {"pytorch": run_of(split(made, "pytorch"), outputs)})
+
+    assert glue_names(found) == ["pytorch.v", "pytorch.w"]
+    texts = [output.data for cell in found.cells for output in cell.outputs]
+    assert {"text/plain": "seen"} in texts
+    assert not any("old" in data.values() for data in texts)

@@ -4,25 +4,57 @@ What the chapters and the exercises import. Loads only the standard library: a f
 once the program itself has imported it.
 """
 
+from asynclab.conditions import conditions
+from asynclab.engine import Engine, Future
 from asynclab.errors import (
     AsynclabError,
+    DeadlockError,
+    EngineClosedError,
+    InvalidCapacityError,
     InvalidNameError,
     InvalidNumberError,
+    TracingError,
+    UndescribedDrawingError,
     UnsupportedTargetError,
     UnsupportedValueError,
 )
+from asynclab.figures import Drawing, bars, drawing, lines
+from asynclab.peak import peak_flop_per_s
+from asynclab.profilers import Span
+from asynclab.repeating import Repeated, repeat
 from asynclab.sync import synchronize
+from asynclab.timeline import Timeline, TracedEngine, mark, trace
 from asynclab.timing import Benchmark
 from asynclab.values import claim, record
 
 __all__ = [
     "AsynclabError",
     "Benchmark",
+    "DeadlockError",
+    "Drawing",
+    "Engine",
+    "EngineClosedError",
+    "Future",
+    "InvalidCapacityError",
     "InvalidNameError",
     "InvalidNumberError",
+    "Repeated",
+    "Span",
+    "Timeline",
+    "TracedEngine",
+    "TracingError",
+    "UndescribedDrawingError",
     "UnsupportedTargetError",
     "UnsupportedValueError",
+    "bars",
     "claim",
+    "conditions",
+    "drawing",
+    "lines",
+    "mark",
+    "peak_flop_per_s",
     "record",
+    "repeat",
     "synchronize",
+    "trace",
 ]

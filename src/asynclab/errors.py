@@ -19,3 +19,23 @@ class InvalidNumberError(AsynclabError, ValueError):
 
 class UnsupportedValueError(AsynclabError, TypeError):
     """Something was given to record that is no number, or to claim that is no truth value."""
+
+
+class EngineClosedError(AsynclabError, RuntimeError):
+    """An operation was submitted to an engine that had been closed."""
+
+
+class DeadlockError(AsynclabError, RuntimeError):
+    """An operation of an engine asked for something that only its own engine's worker could bring about."""
+
+
+class InvalidCapacityError(AsynclabError, ValueError):
+    """An engine's queue was given a capacity in which no operation has room."""
+
+
+class UndescribedDrawingError(AsynclabError, ValueError):
+    """A drawing was given no sentence that says what it shows."""
+
+
+class TracingError(AsynclabError, RuntimeError):
+    """Nothing that can be traced was loaded, or it is not clear which was meant."""

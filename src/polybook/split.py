@@ -206,7 +206,30 @@ def _is_invisible(cell: NotebookNode) -> bool:
 
 
 def _by_index(variant: Variant, run: Run) -> dict[int, _Result]:
-    return {cell.index: result for cell, result in zip(variant.cells, run.cells, strict=True)}
+    return {cell.index: result for cell, result in zip(variant.cells, _latest_glue(run.cells), strict=True)}
+
+
+def _latest_glue(cells: Sequence[_Result]) -> list[_Result]:
+    """Leave out what was glued again later under the same name: MyST-NB would warn, and show the last one anyway."""
+    kept: list[_Result] = []
+    known: set[str] = set()
+    for cell in reversed(cells):
+        outputs = []
+        for output in reversed(cell["outputs"]):
+            name = _glue_name(output)
+            if name in known:
+                if not any(mime.startswith(_GLUE_PREFIX) for mime in output.get("data", {})):
+                    outputs.append(_without_glue(output))
+                continue
+            known |= {name} if name else set()
+            outputs.append(output)
+        kept.append({**cell, "outputs": outputs[::-1]})
+    return kept[::-1]
+
+
+def _glue_name(output: Mapping[str, Any]) -> str:
+    scrapbook = output.get("metadata", {}).get("scrapbook")
+    return str(scrapbook.get("name", "")) if isinstance(scrapbook, Mapping) else ""
 
 
 def _finish_metadata(notebook: NotebookNode, source_map: list[int], runs: Sequence[Run]) -> None:
