@@ -201,6 +201,15 @@ def test_mxnet_without_a_worker_has_one_lane():
     assert (lane[0], sorted(span.name for span in lane[1])) == ("frontend and backend", ["dot", "wait"])
 
 
+def test_calls_of_mxnet_within_calls_end_first():
+    """Each end belongs to the last beginning of its thread."""
+    outer, inner = call("MXImperativeInvokeEx", 1000, 1100), call("MXNDArrayWaitAll", 1010, 1090)
+
+    lanes = read_mxnet(dumped(outer[:2], inner, outer[2:]), zero_ns=1_000_000)
+
+    assert rounded(lanes) == {"frontend": [("wait", 10, 90), ("call", 0, 100)]}
+
+
 def test_dump_without_events_is_a_timeline_of_nothing():
     """A function that does nothing has a lane all the same."""
     assert read_mxnet(dumped()) == {"frontend": []}

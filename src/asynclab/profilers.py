@@ -160,9 +160,7 @@ def read_mxnet(dump: str, zero_ns: int = 0) -> Lanes:
     if runs and runs.keys() <= calls.keys():
         waits = [span for span in called if span.name == WAIT]
         return {BOTH: [*waits, *(span for spans in runs.values() for span in spans)]}
-    workers = sorted(
-        (spans for thread, spans in runs.items() if thread not in calls), key=lambda spans: spans[0].start_s
-    )
+    workers = sorted(runs.values(), key=lambda spans: spans[0].start_s)
     return {FRONTEND: called, **_backends({f"worker {number}": spans for number, spans in enumerate(workers, 1)})}
 
 
@@ -173,7 +171,7 @@ def _mxnet_spans(events: Iterable[Event], category: str, phases: str, zero_ns: i
     for event in events:
         if event.get("cat") != category or event["ph"] not in phases:
             continue
-        thread, time_s = event["tid"], (event["ts"] - zero_ns / 1e3) / 1e6
+        thread, time_s = event["tid"], (1000 * event["ts"] - zero_ns) / 1e9
         if event["ph"] == phases[0]:
             begun.setdefault(thread, []).append(time_s)
         elif begun.get(thread):
