@@ -35,7 +35,13 @@ environments: .venv-book/.ready ## Make the book's environment and one a framewo
 
 test: environments debian-packages .venv-dev/.ready ## Prove behaviour: linters and every test (what CI runs)
 	@$(MAKE) --no-print-directory lint
+ifdef TESTS
 	$(DEV)/python -m pytest $(TESTS)
+else
+	@# Two at a time, which is what two cores allow; then, by themselves, those that take times.
+	$(DEV)/python -m pytest -n 2 --dist loadfile -m "not alone"
+	$(DEV)/python -m pytest -m alone
+endif
 
 lint: .venv-dev/.ready ## Check style, types and spelling, and that no measurement was typed into prose
 	$(DEV)/ruff check .

@@ -14,6 +14,9 @@ from fakes import Device, Event, MpsEvent, NDArray, Stream, Tensor, fake_mxnet, 
 import asynclab
 from asynclab import AsynclabError, UnsupportedTargetError, synchronize
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def waits():

@@ -22,6 +22,9 @@ from asynclab import (
     timing,
 )
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def waits():

@@ -14,6 +14,9 @@ from interpreters import run_in
 
 from asynclab import AsynclabError, DeadlockError, Engine, EngineClosedError, Future, InvalidCapacityError
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 #: How long to wait for what must happen, and to watch for what must not, in seconds.
 PATIENCE_S, GLANCE_S = 20, 0.1
 

@@ -16,6 +16,9 @@ from books import Book, cell, page_text
 
 from polybook.store import Store
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 MakeBook = Callable[..., Book]
 
 SLEEPING = "import time\ntime.sleep(100)"

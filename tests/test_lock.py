@@ -15,6 +15,9 @@ import pytest
 from polybook import lock as module
 from polybook.lock import LOCK_FILE, machine_lock
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 HOLDER = """
 import sys, time
 from pathlib import Path

@@ -22,6 +22,9 @@ from polybook.run import Offer, Run
 from polybook.split import split
 from polybook.variant import Variant
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 MakeBook = Callable[..., Book]
 
 

@@ -15,6 +15,9 @@ import pytest
 from asynclab import peak, peak_flop_per_s
 from asynclab.peak import MARGIN, mxnet_workers, peak_exceeded_by, readable_rate
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 
 class Matrix:
     """A square matrix on a device."""

@@ -9,6 +9,9 @@ import pytest
 from polybook import progress as module
 from polybook.progress import Progress
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 
 class Terminal(io.StringIO):
     """Stands for a terminal."""

@@ -21,6 +21,9 @@ from asynclab import (
     repeating,
 )
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 EVEN = tuple(0.01 + 0.0001 * number for number in range(9))  # quartiles 0.0102 and 0.0106
 
 

@@ -18,6 +18,9 @@ from asynclab import AsynclabError, Span, Timeline, TracedEngine, TracingError, 
 from asynclab.lanes import described
 from asynclab.profilers import Lanes, read_mxnet, read_torch, uppermost
 
+#: Times are taken here: nothing else may run beside.
+pytestmark = pytest.mark.alone
+
 WORKER, OTHER_WORKER, CALLER = 8074, 9533, 3946
 
 #: What programs below print of a timeline: for each lane, its names in order.
