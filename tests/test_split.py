@@ -523,3 +523,18 @@ def test_value_that_was_glued_again_counts_once():
     texts = [output.data for cell in found.cells for output in cell.outputs]
     assert {"text/plain": "seen"} in texts
     assert not any("old" in data.values() for data in texts)
+
+
+def test_description_of_a_picture_is_kept():
+    """What a cell says that its picture shows is handed to MyST-NB, unless the author has said something else."""
+    made = page(["1"], frameworks="pytorch")
+    picture = displayed({"image/svg+xml": "<svg/>"}, **{"image/svg+xml": {"alt": "A dot."}})
+    own = page([tagged("1")], frameworks="pytorch")
+    own.notebook.cells[0].metadata["mystnb"] = {"image": {"alt": "Mine."}}
+
+    found = [
+        put_together(shown, {"pytorch": run_of(split(shown, "pytorch"), {0: [picture]})}).cells[0].metadata.mystnb
+        for shown in (made, own)
+    ]
+
+    assert [metadata["image"]["alt"] for metadata in found] == ["A dot.", "Mine."]

@@ -129,4 +129,4 @@ def _joined(group: Sequence[Span]) -> tuple[Span, float]:
         return group[0], 1.0
     totals = _totals(group)
     whole = Span(totals[0][0], group[0].start_s, group[-1].end_s)
-    return whole, sum(total for _, total in totals) / (whole.end_s - whole.start_s)
+    return whole, sum(total for _, total in totals) / max(whole.end_s - whole.start_s, 1e-12)

@@ -161,6 +161,19 @@ def _add_outputs(cell: NotebookNode, framework: str, result: _Result | None) -> 
     outputs = [_prefix_glue(copy.deepcopy(output), framework) for output in result["outputs"] if not is_claim(output)]
     cell.outputs = [*cell.get("outputs", []), *(_as_node(output) for output in outputs)]
     cell.execution_count = result["execution_count"]
+    alt = next((found for found in map(_alt, outputs) if found), "")
+    if alt:
+        # MyST-NB takes an image's description from the cell only.
+        image = cell.metadata.setdefault("mystnb", NotebookNode()).setdefault("image", NotebookNode())
+        image.setdefault("alt", alt)
+
+
+def _alt(output: Mapping[str, Any]) -> str:
+    """What an output's own metadata say that its picture shows."""
+    for mime, described in output.get("metadata", {}).items():
+        if mime.startswith("image/") and isinstance(described, Mapping) and isinstance(described.get("alt"), str):
+            return str(described["alt"])
+    return ""
 
 
 def _as_node(value: Any) -> Any:
