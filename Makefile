@@ -52,6 +52,9 @@ lint: .venv-dev/.ready ## Check style, types and spelling, and that no measureme
 
 accept: environments .venv-dev/.ready ## Measure what we claim and print it as a table (long; nothing else should run)
 	$(DEV)/python benchmarks/bare.py
+	.venv-pytorch/bin/python benchmarks/benchmark_cost.py --check
+	.venv-pytorch/bin/python benchmarks/missing_waits.py --runs 50
+	.venv-mxnet/bin/python benchmarks/missing_waits.py --runs 50
 	$(DEV)/python benchmarks/build.py --check
 
 bench: accept

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from books import MINIBOOK, Book, copy_minibook
@@ -50,3 +52,27 @@ def browser() -> Iterator[Browser]:
     """A browser."""
     with launched() as browser:
         yield browser
+
+
+@pytest.fixture
+def waits() -> list[object]:
+    """The waits that stand-ins for frameworks have noted, in order."""
+    return []
+
+
+@pytest.fixture
+def no_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin as if the program had imported no framework."""
+    for name in ("torch", "mxnet"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Load these modules, as if the program had imported them."""
+
+    def load(*modules: ModuleType) -> None:
+        for module in modules:
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    return load

@@ -15,31 +15,7 @@ import asynclab
 from asynclab import AsynclabError, UnsupportedTargetError, synchronize
 
 #: Times are taken here: nothing else may run beside.
-pytestmark = pytest.mark.alone
-
-
-@pytest.fixture
-def waits():
-    """The waits that the fakes have noted, in order."""
-    return []
-
-
-@pytest.fixture(autouse=True)
-def _no_framework(monkeypatch):
-    """Begin every test as if the program had imported no framework."""
-    for name in ("torch", "mxnet"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-
-
-@pytest.fixture
-def load(monkeypatch):
-    """Load these modules, as if the program had imported them."""
-
-    def load(*modules):
-        for module in modules:
-            monkeypatch.setitem(sys.modules, module.__name__, module)
-
-    return load
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("no_framework")]
 
 
 # --- the package ------------------------------------------------------------------------------

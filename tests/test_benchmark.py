@@ -6,7 +6,6 @@ Frameworks are small fakes that note every wait, so these tests need neither PyT
 import re
 import shutil
 import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -23,31 +22,7 @@ from asynclab import (
 )
 
 #: Times are taken here: nothing else may run beside.
-pytestmark = pytest.mark.alone
-
-
-@pytest.fixture
-def waits():
-    """The waits that the fakes have noted, in order."""
-    return []
-
-
-@pytest.fixture(autouse=True)
-def _no_framework(monkeypatch):
-    """Begin every test as if the program had imported no framework."""
-    for name in ("torch", "mxnet"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-
-
-@pytest.fixture
-def load(monkeypatch):
-    """Load these modules, as if the program had imported them."""
-
-    def load(*modules):
-        for module in modules:
-            monkeypatch.setitem(sys.modules, module.__name__, module)
-
-    return load
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("no_framework")]
 
 
 @pytest.fixture
