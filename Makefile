@@ -26,7 +26,7 @@ help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 book: environments ## Run every cell that needs it and build the site into _build/html
-	$(if $(REQUIRE_RECORDED),POLYBOOK_REQUIRE_RECORDED=1) $(BOOK)/jupyter-book build . $(if $(STRICT),-W --keep-going)
+	$(if $(filter-out 0 no false,$(REQUIRE_RECORDED)),POLYBOOK_REQUIRE_RECORDED=1) $(BOOK)/jupyter-book build . $(if $(filter-out 0 no false,$(STRICT)),-W --keep-going)
 
 environments: .venv-book/.ready ## Make the book's environment and one a framework
 	@$(BOOK)/python -m polybook env
@@ -49,6 +49,7 @@ lint: .venv-dev/.ready ## Check style, types and spelling, and that no measureme
 	$(DEV)/mypy
 	$(DEV)/codespell
 	$(DEV)/python -m polybook prose
+	$(DEV)/python -m polybook prose $(wildcard solutions/*.md exercises/*.md exercises/*/*.md)
 
 accept: environments .venv-dev/.ready ## Measure what we claim and print it as a table (long; nothing else should run)
 	$(DEV)/python benchmarks/bare.py
@@ -59,10 +60,10 @@ accept: environments .venv-dev/.ready ## Measure what we claim and print it as a
 
 bench: accept
 
-solutions: environments ## Build the site with the solutions of the exercises in it, into _build/solutions
+solutions: environments ## Build the site with the solutions of the exercises in it, into _build/solutions/_build/html
 	@mkdir -p _build
 	@{ cat _toc.yml; printf '  - caption: Solutions\n    chapters:\n      - glob: solutions/*\n'; } > _build/toc-with-solutions.yml
-	$(BOOK)/jupyter-book build . --toc _build/toc-with-solutions.yml --path-output _build/solutions $(if $(STRICT),-W --keep-going)
+	$(BOOK)/jupyter-book build . --toc _build/toc-with-solutions.yml --path-output _build/solutions $(if $(filter-out 0 no false,$(STRICT)),-W --keep-going)
 
 serve: book ## Build, then show the site at a local address
 	$(BOOK)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
@@ -74,7 +75,7 @@ record: run-name environments ## Run the pages that need a GPU, on a machine tha
 	$(BOOK)/python -m polybook run --record "runs/$$RUN" $(if $(FRAMEWORK),--framework $(FRAMEWORK)) --retries $(RETRIES) --needing gpu $(PAGES)
 
 carry: environments $(UV) ## Pack what a machine with a PyTorch of its own needs to record runs, into _build/carry.tar.gz
-	rm -rf _build/carry
+	rm -rf _build/carry _build/carry.tar.gz
 	mkdir -p _build/carry/src
 	$(BOOK)/python -m polybook plan --framework pytorch $(PAGES) > _build/carry/plan.json
 	cp -r src/asynclab src/polybook _build/carry/src
@@ -82,8 +83,8 @@ carry: environments $(UV) ## Pack what a machine with a PyTorch of its own needs
 	$(UV) pip install --quiet --target _build/carry/packages --python-version $(CARRY_PYTHON) \
 	  --python-platform $(CARRY_PLATFORM) --only-binary :all: --no-deps -r requirements/recorder.txt
 	tar -C _build -czf _build/carry.tar.gz carry
-	@echo "There: tar xzf carry.tar.gz && cd carry && PYTHONPATH=src python -m polybook run --plan plan.json --packages packages --record runs/NAME"
-	@echo "Back here: the folder runs/NAME. Say which Python is there with CARRY_PYTHON=$(CARRY_PYTHON)."
+	@echo "There: tar xzf carry.tar.gz && cd carry && PYTHONPATH=src python -m polybook run --plan plan.json --packages packages --record runs/$(or $(RUN),gpu)"
+	@echo "Back here: the folder runs/$(or $(RUN),gpu). Say which Python is there with CARRY_PYTHON=$(CARRY_PYTHON)."
 
 propose: run-name ## Offer what was recorded under runs/ as a pull request
 	@.ci/propose-runs "$$RUN"

@@ -14,7 +14,7 @@ from polybook.page import Page, cell_tags
 from polybook.split import split
 
 FRAMEWORKS = ("pytorch", "mxnet")
-CHAPTERS = ("chapters/async-computation", "chapters/honest-timing")
+CHAPTERS = tuple(page.docname for page in pages(open_book(REPOSITORY)) if isinstance(page, Page))
 #: Words by which code or prose of one framework would speak of the other.
 OTHERS = {"pytorch": ("mxnet", "npx", "waitall", "asnumpy"), "mxnet": ("torch", "cuda", "synchronize(device)")}
 

@@ -64,7 +64,7 @@ def test_measurement_that_spread_too_far_is_noise():
     """A figure that did not repeat within a quarter is named; one that was not repeated says nothing."""
     values = [Value("steady", "1", 0.1), Value("shaky", "2", 0.4), Value("single", "3")]
 
-    assert disturbances(None, None, values) == ["shaky spread by 40%"]
+    assert disturbances(None, None, values) == ["the value shaky spread by 40%"]
 
 
 def test_cores_and_processes_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -256,7 +256,7 @@ def test_reference_to_a_caption_reads_the_first_run(make: MakeBook):
         ("It took {value}`speedup`.\n", 0, "'speedup' stands in running text, where it is open whose it is."),
         ("It took {value}`gamma.speedup`.\n", 0, "[gamma] 'gamma.speedup' names a framework that this page does not"),
         ("It took {value}`Speed up`.\n", 0, "'Speed up' is no name of a value or claim."),
-        ("::::{claim} faster\nIt is.\n::::\n", 0, "claim 'faster' has 0 `{otherwise}`, but has to have one."),
+        ("::::{claim} faster\nIt is.\n::::\n", 0, "claim 'faster' has no `{otherwise}`; it has to have one."),
         ("::::{otherwise}\nIt is.\n::::\n", 0, "`{otherwise}` stands outside of a claim."),
     ],
 )
@@ -280,7 +280,39 @@ def test_page_without_frameworks_has_nothing_to_quote(make: MakeBook):
     built = book.build()
 
     assert built.status == 1
-    assert "plain.md:3: [alpha] 'alpha.speedup' names a framework that this page does not declare" in built.output
+    assert "plain.md:3: 'alpha.speedup' is quoted on a page that declares no frameworks." in built.output
+
+
+def test_value_of_another_page_is_quoted_as_the_message_says(make: MakeBook):
+    """MyST-NB's own role takes a page's name, two colons, the value's name and one colon more."""
+    book = make(page=page_text(MEASURE), other="# Other\n\nAlpha took {glue:text}`page.md::alpha.speedup:`.\n")
+
+    built = book.build("-W", "--keep-going")
+
+    assert built.status == 0, built.output
+    assert "Alpha took 3.21 times." in text_of(book, "other").replace("'", "")
+
+
+def test_page_that_cannot_be_used_is_told_once(make: MakeBook):
+    """One wrong tag is one error: what the page quotes is not held against it as well."""
+    book = make(page=page_text(MEASURE, CLAIM, "{value}`alpha.speedup`\n", cell("1", "alhpa")))
+
+    built = book.build()
+
+    assert built.status == 1
+    assert "polybook: 1 failure, no page was written" in built.output
+
+
+def test_page_that_only_records_can_be_switched(make: MakeBook):
+    """Where a page's cells show nothing, prose does, and it says where its values come from and offers the choice."""
+    book = make(page=page_text(MEASURE, "It is {value}`alpha.speedup`.\n"))
+    book.polybook("run")
+    fabricate(book, "alpha", "", change=slower)
+
+    book.build()
+
+    choices = tabs(book.article("page"))[0]["Alpha"].select(".polybook-choice")
+    assert [choice.get_text() for choice in choices] == ["this build", "recorded (h200)"]
 
 
 def test_prose_is_whole_where_nothing_runs(make: MakeBook):

@@ -159,10 +159,10 @@ def test_runs_are_found_by_code_and_by_page(run: Run, tmp_path: Path):
 @pytest.mark.parametrize("folder", ["runs", "runs/a/b", "other/h200", "runs/H 200", "runs/../x"])
 def test_runs_are_recorded_where_they_are_looked_for(tmp_path: Path, folder: str):
     """Any other folder would be written and never read."""
-    with pytest.raises(ConfigError, match="runs are recorded into a folder of runs/"):
-        recording_name(tmp_path / folder, tmp_path / "runs")
+    with pytest.raises(ConfigError, match=f"--record {folder}: runs are recorded into a folder of runs/"):
+        recording_name(tmp_path / folder, tmp_path / "runs", folder)
 
 
 def test_recording_has_the_name_of_its_folder(tmp_path: Path):
     """The machine is named by the folder."""
-    assert recording_name(tmp_path / "runs" / "h200", tmp_path / "runs") == "h200"
+    assert recording_name(tmp_path / "runs" / "h200", tmp_path / "runs", "runs/h200") == "h200"

@@ -41,7 +41,7 @@ def record(name: str, value: Number, unit: str = "", *, spread: Number | None = 
 
     Args:
         name: Lower-case letters, digits and underscores; prose quotes it with the framework in front, such as
-            ``{glue:text}`` of ``mxnet.speedup``.
+            ``{value}`` of ``mxnet.speedup``.
         value: A finite number, or an array or tensor of one. An integer is shown exactly, any other number with
             three significant digits.
         unit: Its unit, such as ``ms``, ``%`` or ``times``; empty if it has none.

@@ -124,10 +124,14 @@ def _prose(arguments: argparse.Namespace) -> int:
     from polybook.prose import prose_failures
 
     book = open_book(arguments.book)
+    # Also files that are no pages of the book, such as solutions.
+    files = [Path(name).resolve() for name in arguments.pages if name.endswith(".md") and Path(name).is_file()]
+    names = [name for name in arguments.pages if not (name.endswith(".md") and Path(name).is_file())]
+    paths = [*files, *(sources(book, names) if names or not files else [])]
     failures = [
         failure
-        for path in sources(book, arguments.pages)
-        for failure in prose_failures(path.relative_to(book.root).as_posix(), path.read_text("utf-8-sig"))
+        for path in paths
+        for failure in prose_failures(os.path.relpath(path, book.root), path.read_text("utf-8-sig"))
     ]
     return tell(failures)
 

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = None
     if arguments.record:
         # Named from the book's folder, wherever the command is given.
-        folder = options.runs / recording_name(options.root / arguments.record, options.runs)
+        folder = options.runs / recording_name(options.root / arguments.record, options.runs, str(arguments.record))
     runner = Runner(options, say=print, warn=_warn, live=sys.stderr)
     count = 0
     for variant in variants:
@@ -140,6 +140,8 @@ def _take(variant: Variant, result: Obtained, folder: Path | None, arguments: ar
     except (OSError, StoreEntryUnreadable) as error:
         return [_not_recorded(variant, f"it could not be written: {error}", "See that there is room, and try again.")]
     print(f"{label}: {'recorded in' if changed else 'unchanged in'} {os.path.relpath(path)}")
+    if variant.needs and variant.needs not in run.provides:
+        print(f"{label}: made without a {variant.needs.upper()}, so that pages offer it as a second choice only")
     return []
 
 

@@ -191,7 +191,8 @@ def _notice(app: Sphinx, notices: list[Failure]) -> None:
     """
     if notices and not is_suppressed_warning("polybook", "recorded", app.config.suppress_warnings):
         text = "\n".join(map(str, notices))
-        print(yellow(f"\nWARNING: recorded runs are not up to date.\n{text}"), file=sys.stderr, flush=True)
+        head = "recorded runs are not up to date; what this machine made is shown instead."
+        print(yellow(f"\nWARNING: {head}\n{text}"), file=sys.stderr, flush=True)
 
 
 def _note_glue(app: Sphinx, doctree: nodes.document) -> None:

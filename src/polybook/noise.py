@@ -70,9 +70,8 @@ def disturbances(before: Usage | None, after: Usage | None, values: Iterable[Val
         share = foreign_s / max(after.cores * (after.at_s - before.at_s), 1e-9)
         if share > FOREIGN_SHARE and foreign_s > FOREIGN_S:
             found.append(f"other work took {share:.0%} of the cores")
-    found += [
-        f"{value.name} spread by {value.spread:.0%}" for value in values if value.spread and value.spread > SPREAD
-    ]
+    shaky = [value for value in values if value.spread and value.spread > SPREAD]
+    found += [f"the value {value.name} spread by {value.spread:.0%}" for value in shaky]
     return found
 
 

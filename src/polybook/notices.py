@@ -5,6 +5,8 @@ Pure: what pages show in, text out.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
 
 from polybook.errors import Failure
@@ -57,8 +59,8 @@ def _variants(pages: _Pages) -> Iterator[tuple[str, str, ShownVariant]]:
 def _unmet(variant: ShownVariant) -> str:
     wanted = f"it needs a machine with a {variant.needs.upper()}"
     if variant.stale:
-        return f"{wanted}, and {_stale(variant)}; this machine's own run is shown instead."
-    return f"{wanted}, and no run of one is recorded; this machine's own is shown instead."
+        return f"{wanted}, and {_stale(variant)}."
+    return f"{wanted}, and no run of one is recorded."
 
 
 def _stale(variant: ShownVariant) -> str:
@@ -67,10 +69,16 @@ def _stale(variant: ShownVariant) -> str:
 
 
 def _remedy(docname: str, framework: str, variant: ShownVariant, runs: str) -> str:
-    folder = variant.stale[0].source if variant.stale else "NAME"
+    folder = variant.stale[0].source if variant.stale else variant.needs or "name"
     where = f"on a machine with a {variant.needs.upper()}" if variant.needs else "on the machine that it is of"
-    command = f"python -m polybook run --record {runs}/{folder} {docname} --framework {framework}"
+    command = f"{_python()} -m polybook run --record {runs}/{folder} {docname} --framework {framework}"
     return f"Record it {where}: `{command}`."
+
+
+def _python() -> str:
+    """The interpreter as one would type it here: by its path, if it belongs to this folder."""
+    path = os.path.relpath(sys.executable)
+    return "python" if path.startswith("..") else path
 
 
 def _which(run: ShownRun) -> str:

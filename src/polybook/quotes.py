@@ -94,6 +94,11 @@ class FillQuotes(SphinxTransform):
     def apply(self, **_: Any) -> None:
         """Fill this document."""
         variants = shown_runs(self.env).get(self.env.docname, {})
+        if self.env.docname in kept(self.env).unusable:
+            # What is wrong with the page has been told; what it quotes is not known.
+            for node in [*_outermost(self.document), *self.document.findall(QuotedValue)]:
+                node.replace_self([])
+            return
         filler = _Filler(
             variants, self._fail, {n: entry["title"] for n, entry in self.config.polybook_frameworks.items()}
         )
@@ -174,7 +179,7 @@ class _Filler:
     def _claim_in(self, node: ClaimNode, framework: str) -> list[nodes.Node]:
         if not framework:
             remedy = "Move it to the page whose cells make it."
-            self._fail(node, "", "a claim stands on a page without frameworks.", remedy)
+            self._fail(node, "", "a claim stands on a page that declares no frameworks.", remedy)
             return []
         # What is shown first keeps the nodes themselves, and with them labels and numbers; the others are copies.
         spare = node.deepcopy()
@@ -199,8 +204,9 @@ class _Filler:
         """Give the text of a claim, or its explanation, as it reads for one run; uses up the node."""
         explanations = [child for child in node.children if isinstance(child, OtherwiseNode)]
         if len(explanations) != 1:
+            count = len(explanations) or "no"
             self._fail(
-                node, "", f"claim {node['name']!r} has {len(explanations)} `{{otherwise}}`, but has to have one.",
+                node, "", f"claim {node['name']!r} has {count} `{{otherwise}}`; it has to have one.",
                 "Say in `{otherwise}`, inside of the claim, what a reader should know where it does not hold.",
             )  # fmt: skip
             return []
@@ -264,10 +270,16 @@ class _Filler:
         return match["name"], match["framework"] or ""
 
     def _unknown(self, node: nodes.Element, framework: str) -> None:
+        if not self._variants:
+            self._fail(
+                node, "", f"{node['name']!r} is quoted on a page that declares no frameworks.",
+                "Another page's value is quoted by {glue:text}`page.md::pytorch.name:`.",
+            )  # fmt: skip
+            return
         known = ", ".join(self._variants) or "none"
         self._fail(
             node, framework, f"{node['name']!r} names a framework that this page does not declare (known: {known}).",
-            "Correct the name; another page's value is quoted by {glue:text}`page.md::pytorch.name`.",
+            "Correct the name; another page's value is quoted by {glue:text}`page.md::pytorch.name:`.",
         )  # fmt: skip
 
     def _missing(self, node: nodes.Element, framework: str, run: ShownRun, kind: str, known: Iterable[str]) -> None:

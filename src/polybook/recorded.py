@@ -77,8 +77,13 @@ class RecordedRuns:
         return [item for item in self.found if (item.run.page, item.run.framework) == (page, framework)]
 
 
-def recording_name(folder: Path, runs: Path) -> str:
+def recording_name(folder: Path, runs: Path, given: str) -> str:
     """Give the name of a folder to record into, such as ``h200`` for ``runs/h200``.
+
+    Args:
+        folder: The folder.
+        runs: The folder of recorded runs.
+        given: How the user named it.
 
     Raises:
         ConfigError: If it is not a folder directly below ``runs``, or its name is odd.
@@ -88,7 +93,7 @@ def recording_name(folder: Path, runs: Path) -> str:
         raise ConfigError(f"{runs.name} is no folder.\nRemove what is there in its place.")
     if folder.parent != runs.resolve() or not _NAME.fullmatch(folder.name):
         raise ConfigError(
-            f"--record {folder.name}: runs are recorded into a folder of {runs.name}/, named after the machine in "
+            f"--record {given}: runs are recorded into a folder of {runs.name}/, named after the machine in "
             f"lower-case letters, digits, `.`, `_` and `-`.\nWrite for example `--record {runs.name}/h200`."
         )
     return folder.name

@@ -148,6 +148,7 @@ class Session:
             kept(env).failures.setdefault(docname, []).extend(self._prepare(env, docname, text, read))
             prepared = self._prepared[docname]
         if prepared.page is None:
+            kept(env).unusable.add(docname)
             notebook = NotebookNode(metadata=NotebookNode(), cells=[])
             with contextlib.suppress(Exception):
                 notebook = read(text) if read else notebook

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Where Sphinx's environment keeps what we know of its pages; raise the number when its shape changes. (Sphinx's own
 #: ``env_version`` is written into the search index, and a book without frameworks must not change by a byte.)
-_KEY = "polybook_4"
+_KEY = "polybook_5"
 
 
 @dataclass(frozen=True)
@@ -107,17 +107,20 @@ class Kept:
         shown: What each page shows, by framework.
         sources: The digests of the files that a page was made from.
         failures: What was found wrong with a page while it was read.
+        unusable: The pages whose settings or cells could not be used.
     """
 
     shown: ShownRuns = dataclasses.field(default_factory=dict)
     sources: PageSources = dataclasses.field(default_factory=dict)
     failures: dict[str, list[Failure]] = dataclasses.field(default_factory=dict)
+    unusable: set[str] = dataclasses.field(default_factory=set)
 
     def forget(self, docname: str) -> None:
         """Forget a page."""
         self.shown.pop(docname, None)
         self.sources.pop(docname, None)
         self.failures.pop(docname, None)
+        self.unusable.discard(docname)
 
     def take(self, other: Kept, docnames: Iterable[str]) -> None:
         """Take pages over that another process has read."""
@@ -128,6 +131,8 @@ class Kept:
                 self.sources[docname] = other.sources[docname]
             if docname in other.failures:
                 self.failures[docname] = other.failures[docname]
+            if docname in other.unusable:
+                self.unusable.add(docname)
 
 
 def has_kept(env: BuildEnvironment) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from polybook.facts import is_claim
+from polybook.facts import FACT_KEY, is_claim
 from polybook.page import Page, cell_tags
 from polybook.provenance import run_card, run_line
 from polybook.run import Offer, Run
@@ -84,7 +84,7 @@ def merge(page: Page, offers: Mapping[str, Sequence[Offer]], titles: Mapping[str
             note = copied.metadata.get(DISPLAY_KEY)
             if note:
                 note["group"] = group
-                if titles and _visible(copied, copied.outputs):
+                if titles and (_visible(copied, copied.outputs) or _records(copied)):
                     name = note["framework"]
                     note["offer"] = offers[name][note["run"]].label
                     note["lines"] = [
@@ -201,6 +201,11 @@ def _visible(cell: NotebookNode, outputs: list[dict[str, Any]]) -> bool:
         else not all(mime.startswith(_GLUE_PREFIX) for mime in output.get("data", {"error": ""}))
         for output in outputs
     )
+
+
+def _records(cell: NotebookNode) -> bool:
+    """Tell whether a cell records a value for prose, which a reader sees there."""
+    return any(FACT_KEY in output.get("metadata", {}) for output in cell.outputs)
 
 
 def _rename_figure(cell: NotebookNode, framework: str) -> None:
