@@ -161,10 +161,9 @@ def _add_outputs(cell: NotebookNode, framework: str, result: _Result | None) -> 
     outputs = [_prefix_glue(copy.deepcopy(output), framework) for output in result["outputs"] if not is_claim(output)]
     cell.outputs = [*cell.get("outputs", []), *(_as_node(output) for output in outputs)]
     cell.execution_count = result["execution_count"]
-    # MyST-NB gives all pictures of a cell the same description.
+    # MyST-NB takes a picture's description from the cell, one for all of its pictures.
     alt = " ".join(dict.fromkeys(found for found in map(_alt, outputs) if found))
     if alt:
-        # MyST-NB takes an image's description from the cell only.
         image = cell.metadata.setdefault("mystnb", NotebookNode()).setdefault("image", NotebookNode())
         image.setdefault("alt", alt)
 
