@@ -126,16 +126,20 @@ def test_no_output_is_lost(make_book: MakeBook):
     assert re.search(rf'"text": "0\\n1\\n2\\n.*\\n{count - 2}\\n{count - 1}\\n"', stored["beta"])
 
 
-def test_glued_value_on_another_page_is_refreshed(make_book: MakeBook):
-    """A page that quotes a value of another one is written again when that one is read."""
-    glue = (
+def gluing(value: str) -> str:
+    """Code that glues the value of an expression under the name `v`."""
+    return (
         "from IPython.display import display\n"
         "kind = 'application/papermill.record/'\n"
-        "display({kind + 'text/plain': 'value 1'}, raw=True,\n"
+        f"display({{kind + 'text/plain': {value}}}, raw=True,\n"
         "        metadata={'scrapbook': {'name': 'v', 'mime_prefix': kind}})"
     )
+
+
+def test_glued_value_on_another_page_is_refreshed(make_book: MakeBook):
+    """A page that quotes a value of another one is written again when that one is read."""
     book = make_book(
-        page=page_text(cell(glue, "alpha"), cell("1", "beta")),
+        page=page_text(cell(gluing("'value 1'"), "alpha"), cell("1", "beta")),
         quoting="# Quoting\n\n```{glue:any} alpha.v\n:doc: page.md\n```\n",
     )
     book.build()
@@ -150,14 +154,8 @@ def test_glued_value_on_another_page_is_refreshed(make_book: MakeBook):
 
 def test_quoting_page_is_right_after_another_builder(make_book: MakeBook):
     """A page that quotes another one's value, and one with a table, follow a run that changed meanwhile."""
-    glue = (
-        "from IPython.display import display\nimport lab\n"
-        "kind = 'application/papermill.record/'\n"
-        "display({kind + 'text/plain': lab.value}, raw=True,\n"
-        "        metadata={'scrapbook': {'name': 'v', 'mime_prefix': kind}})"
-    )
     book = make_book(
-        page=page_text(cell(glue, "alpha"), cell("1", "beta")),
+        page=page_text(cell("import lab\n" + gluing("lab.value"), "alpha"), cell("1", "beta")),
         quoting="# Quoting\n\n```{glue:any} alpha.v\n:doc: page.md\n```\n",
         table="# Table\n\n```{polybook-runs}\n```\n",
     )
