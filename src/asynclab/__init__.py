@@ -10,9 +10,11 @@ from asynclab.errors import (
     AsynclabError,
     DeadlockError,
     EngineClosedError,
+    FittingError,
     InvalidCapacityError,
     InvalidNameError,
     InvalidNumberError,
+    NewProcessError,
     TracingError,
     UndescribedDrawingError,
     UnsupportedTargetError,
@@ -20,6 +22,7 @@ from asynclab.errors import (
 )
 from asynclab.figures import Drawing, bars, drawing, lines
 from asynclab.peak import peak_flop_per_s
+from asynclab.processes import in_new_process
 from asynclab.profilers import Span
 from asynclab.repeating import Repeated, repeat
 from asynclab.sync import synchronize
@@ -34,10 +37,12 @@ __all__ = [
     "Drawing",
     "Engine",
     "EngineClosedError",
+    "FittingError",
     "Future",
     "InvalidCapacityError",
     "InvalidNameError",
     "InvalidNumberError",
+    "NewProcessError",
     "Repeated",
     "Span",
     "Timeline",
@@ -50,6 +55,7 @@ __all__ = [
     "claim",
     "conditions",
     "drawing",
+    "in_new_process",
     "lines",
     "mark",
     "peak_flop_per_s",

@@ -39,3 +39,11 @@ class UndescribedDrawingError(AsynclabError, ValueError):
 
 class TracingError(AsynclabError, RuntimeError):
     """Nothing that can be traced was loaded, or it is not clear which was meant."""
+
+
+class NewProcessError(AsynclabError, RuntimeError):
+    """Code that was run in a process of its own failed there."""
+
+
+class FittingError(AsynclabError, RuntimeError):
+    """A model could not be fitted to what was measured."""

@@ -1,0 +1,63 @@
+"""Run code in a process of its own, for what has to be settled before a framework is imported.
+
+The engine that MXNet takes, or how many workers it has, is read from the environment once, when the library is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from asynclab.errors import NewProcessError
+
+_LINES_SHOWN = 12  # of what a process that failed has written
+
+# The code is compiled under its own name, so that a traceback tells its lines, which an inline program's does not.
+_PROGRAM = """\
+import json, linecache, sys
+path, source = sys.argv[1:]
+linecache.cache["<new process>"] = (len(source), None, source.splitlines(True), "<new process>")
+names = {"__name__": "__main__"}
+exec(compile(source, "<new process>", "exec"), names)
+with open(path, "w", encoding="utf8") as file:
+    json.dump(names.get("result"), file)
+"""
+
+
+def in_new_process(code: str, **variables: object) -> Any:
+    """Run Python code in a new process of the same Python and return what it calls ``result``.
+
+    Nothing of this process is there: the code imports what it needs. What it prints is printed here, when it has ended.
+
+    Args:
+        code: The code; it may be indented.
+        **variables: Environment variables to set for it, such as ``MXNET_ENGINE_TYPE="NaiveEngine"``.
+
+    Returns:
+        What the code assigned to ``result``, as JSON brings it over: numbers, texts, lists and dictionaries of these;
+        ``None`` if it assigned nothing.
+
+    Raises:
+        NewProcessError: If the code failed, or its result is nothing that JSON can bring over.
+    """
+    environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+    # What can be imported here can be imported there, in whichever way it got here.
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "result.json")
+        command = [sys.executable, "-c", _PROGRAM, str(path), textwrap.dedent(code)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+        print(done.stdout, end="")
+        if done.returncode:
+            told = "\n".join(done.stderr.rstrip().splitlines()[-_LINES_SHOWN:]) or "it wrote nothing"
+            raise NewProcessError(
+                f"in_new_process: the process ended with status {done.returncode}:\n{told}\n"
+                "Run the code by itself to look closer; what it returns has to be plain data in a variable `result`."
+            )
+        return json.loads(path.read_text("utf8"))
