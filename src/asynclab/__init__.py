@@ -22,6 +22,7 @@ from asynclab.errors import (
 )
 from asynclab.figures import Drawing, bars, drawing, lines
 from asynclab.peak import peak_flop_per_s
+from asynclab.pipeline import Operation, PipelineModel, crossover
 from asynclab.processes import in_new_process
 from asynclab.profilers import Span
 from asynclab.repeating import Repeated, repeat
@@ -29,10 +30,12 @@ from asynclab.sync import synchronize
 from asynclab.timeline import Timeline, TracedEngine, mark, trace
 from asynclab.timing import Benchmark
 from asynclab.values import claim, record
+from asynclab.waits import BlockingCall, Waits, waits
 
 __all__ = [
     "AsynclabError",
     "Benchmark",
+    "BlockingCall",
     "DeadlockError",
     "Drawing",
     "Engine",
@@ -43,6 +46,8 @@ __all__ = [
     "InvalidNameError",
     "InvalidNumberError",
     "NewProcessError",
+    "Operation",
+    "PipelineModel",
     "Repeated",
     "Span",
     "Timeline",
@@ -51,9 +56,11 @@ __all__ = [
     "UndescribedDrawingError",
     "UnsupportedTargetError",
     "UnsupportedValueError",
+    "Waits",
     "bars",
     "claim",
     "conditions",
+    "crossover",
     "drawing",
     "in_new_process",
     "lines",
@@ -63,4 +70,5 @@ __all__ = [
     "repeat",
     "synchronize",
     "trace",
+    "waits",
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,15 +19,18 @@ from asynclab.errors import NewProcessError
 
 _LINES_SHOWN = 12  # of what a process that failed has written
 
-# The code is compiled under its own name, so that a traceback tells its lines, which an inline program's does not.
+# The code is compiled under its own name, by which a traceback finds its lines; Python itself would look for a file.
+# It gets a main module of its own, where pickle finds its classes.
 _PROGRAM = """\
-import json, linecache, sys
+import json, linecache, sys, traceback, types
 path, source = sys.argv[1:]
+del sys.argv[1:]
 linecache.cache["<new process>"] = (len(source), None, source.splitlines(True), "<new process>")
-names = {"__name__": "__main__"}
-exec(compile(source, "<new process>", "exec"), names)
+sys.excepthook = lambda kind, error, trace: traceback.print_exception(kind, error, trace.tb_next)
+main = sys.modules["__main__"] = types.ModuleType("__main__")
+exec(compile(source, "<new process>", "exec"), vars(main))
 with open(path, "w", encoding="utf8") as file:
-    json.dump(names.get("result"), file)
+    json.dump(vars(main).get("result"), file)
 """
 
 
@@ -44,7 +48,7 @@ def in_new_process(code: str, **variables: object) -> Any:
         ``None`` if it assigned nothing.
 
     Raises:
-        NewProcessError: If the code failed, or its result is nothing that JSON can bring over.
+        NewProcessError: If the code failed or ended its process, or if its result is nothing that JSON can bring over.
     """
     environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
     # What can be imported here can be imported there, in whichever way it got here.
@@ -52,12 +56,20 @@ def in_new_process(code: str, **variables: object) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "result.json")
         command = [sys.executable, "-c", _PROGRAM, str(path), textwrap.dedent(code)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            command, env=environment, capture_output=True, text=True, errors="replace", check=False
+        )
         print(done.stdout, end="")
-        if done.returncode:
-            told = "\n".join(done.stderr.rstrip().splitlines()[-_LINES_SHOWN:]) or "it wrote nothing"
+        if done.returncode or not path.exists():
+            told = "\n".join(done.stderr.rstrip().splitlines()[-_LINES_SHOWN:]) or "It wrote nothing to standard error."
             raise NewProcessError(
-                f"in_new_process: the process ended with status {done.returncode}:\n{told}\n"
+                f"in_new_process: the process {_end(done.returncode)}:\n{told}\n"
                 "Run the code by itself to look closer; what it returns has to be plain data in a variable `result`."
             )
         return json.loads(path.read_text("utf8"))
+
+
+def _end(status: int) -> str:
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"ended with status {status}" if status else "ended before it came to the end of the code"
