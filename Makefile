@@ -14,6 +14,11 @@ export UV
 BOOK := .venv-book/bin
 DEV := .venv-dev/bin
 
+# What the chapters claim of the cost model, of overlap and of memory, and has to hold in nine of ten runs.
+LESSON := $(addprefix --require ,backend_bound_fit frontend_bound_fit overlap_pays memory_linear) \
+  $(addprefix --value ,backend_bound_error frontend_bound_error memory_bound_error gain one_memory four_memory \
+  sixteen_memory unbounded_memory peak_memory)
+
 # How often a run that other work on the machine disturbed is made again.
 RETRIES ?= 2
 # The machine that `make carry` packs for.
@@ -56,6 +61,9 @@ accept: environments .venv-dev/.ready ## Measure what we claim and print it as a
 	.venv-pytorch/bin/python benchmarks/benchmark_cost.py --check
 	.venv-pytorch/bin/python benchmarks/missing_waits.py --runs 50
 	.venv-mxnet/bin/python benchmarks/missing_waits.py --runs 50
+	.venv-pytorch/bin/python benchmarks/waits_cost.py --check
+	.venv-mxnet/bin/python benchmarks/waits_cost.py --check
+	$(DEV)/python benchmarks/claims.py chapters/cost-model chapters/overlap-and-memory $(LESSON)
 	$(DEV)/python benchmarks/build.py --check
 
 bench: accept

@@ -113,10 +113,11 @@ def test_every_drawing_is_described(chapter: str):
     assert all(re.search(r"^:alt: .{20,}\.$", figure, re.MULTILINE) for figure in figures)
 
 
-def test_exercises_of_the_core_chapter_have_solutions():
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_exercises_have_solutions(chapter: str):
     """Each exercise is answered in a page of its own, which is no page of the book."""
-    labels = set(re.findall(r"^:label: (ex-[a-z-]+)$", text_of(CHAPTERS[0]), re.MULTILINE))
-    solutions = Path(REPOSITORY, "solutions", "async-computation.md").read_text("utf8")
+    labels = set(re.findall(r"^:label: (ex-[a-z-]+)$", text_of(chapter), re.MULTILINE))
+    solutions = Path(REPOSITORY, "solutions", f"{Path(chapter).name}.md").read_text("utf8")
 
     assert set(re.findall(r"\{solution(?:-start)?\} (ex-[a-z-]+)", solutions)) == labels
     assert "solutions" not in Path(REPOSITORY, "_toc.yml").read_text("utf8")

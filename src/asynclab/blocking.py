@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,8 @@ from asynclab.digits import three_digits
 from asynclab.places import Place
 from asynclab.watching import Kind
 
-_TEXT_WIDTH = 34  # of the line of code in a table
+_WIDTH = 80  # of a table, in columns, unless a place or a call is very long
+_LEAST_TEXT = 16  # of a line of code in it
 _LEAST_S = 1e-4  # below, a table does not tell how long
 _ON_A_CPU = "On a CPU PyTorch waits for nothing: the times are those of the calls. On a GPU each of them would wait."
 
@@ -65,7 +67,8 @@ def advice(calls: Iterable[BlockingCall]) -> str:
         if each.waited:
             kinds.setdefault(each.kind, []).append(each.call)
     return "\n".join(
-        f"{', '.join(dict.fromkeys(calls))}: {kind.why}.\n    {kind.advice}" for kind, calls in kinds.items()
+        f"{', '.join(dict.fromkeys(calls))}: {kind.why}.\n{textwrap.indent(_wrapped(kind.advice), '    ')}"
+        for kind, calls in kinds.items()
     )
 
 
@@ -77,20 +80,23 @@ def _lines(calls: Sequence[BlockingCall]) -> Iterator[str]:
     if waited:
         rows = [("waited", "calls", "where", "call", "line"), *map(_row, waited)]
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        for row in rows:
-            aligned = [f"{cell:{side}{width}}" for cell, side, width in zip(row, ">><<", widths, strict=False)]
-            yield "  ".join([*aligned, row[-1]]).rstrip()
+        room = max(_WIDTH - sum(widths) - 2 * len(widths), _LEAST_TEXT)
+        for *cells, text in rows:
+            aligned = [f"{cell:{side}{width}}" for cell, side, width in zip(cells, ">><<", widths, strict=True)]
+            yield "  ".join([*aligned, text if len(text) <= room else f"{text[: room - 1]}…"]).rstrip()
     if ready:
         places = ", ".join(f"{each.call} at {_where(each)}" for each in ready)
-        yield f"did not wait, since their numbers were there: {places}"
+        yield _wrapped(f"did not wait, since their numbers were there: {places}")
     if _torch_on_cpu() and waited:
-        yield _ON_A_CPU
+        yield _wrapped(_ON_A_CPU)
 
 
 def _row(each: BlockingCall) -> tuple[str, str, str, str, str]:
-    text = each.place.text
-    short = text if len(text) <= _TEXT_WIDTH else f"{text[: _TEXT_WIDTH - 1]}…"
-    return _milliseconds(each.waited_s), str(each.count), _where(each), each.call, short
+    return _milliseconds(each.waited_s), str(each.count), _where(each), each.call, each.place.text
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _milliseconds(seconds: float) -> str:
