@@ -93,15 +93,19 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-_LIBRARIES = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-
-
 _PACKAGES = {"site-packages", "dist-packages"}
 
 
 @functools.cache
+def _libraries() -> tuple[str, ...]:
+    """The folders of Python's own modules and of installed packages."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in names})
+
+
+@functools.cache
 def _installed(file: str) -> bool:
-    return file.startswith((*_LIBRARIES, "<frozen ")) or not _PACKAGES.isdisjoint(Path(file).parts)
+    return file.startswith((*_libraries(), "<frozen ")) or not _PACKAGES.isdisjoint(Path(file).parts)
 
 
 def _shortened(file: str) -> str:
@@ -109,7 +113,7 @@ def _shortened(file: str) -> str:
     for number, part in enumerate(path.parts):
         if part in _PACKAGES:
             return str(Path(*path.parts[number + 1 :]))
-    for library in _LIBRARIES:
+    for library in _libraries():
         if file.startswith(library):
             return file.removeprefix(library)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
