@@ -20,6 +20,8 @@ from asynclab import (
     UnsupportedValueError,
 )
 
+NOTHING_LEFT = r"(?s)hardly anything is left.*wait=engine\.wait_all.*there is no pipeline: .*engine\.submit"
+
 
 class Simulated:
     """A pipeline on a clock of its own, where every time is known and nothing else happens."""
@@ -152,7 +154,7 @@ def test_disturbed_round_does_not_count(simulated: Callable[..., Simulated]):
 
     def disturbed() -> None:
         calm()
-        if next(calls) == 2:  # in the first round that counts, after the two of the warm-up
+        if next(calls) == 5:  # in the first round that counts, after the five of the warm-up
             pipe.free_s += 500
 
     pipe.blocker = disturbed
@@ -224,7 +226,7 @@ def test_time_of_an_answer_is_not_negative(simulated: Callable[..., Simulated]):
 def test_time_of_an_operation_is_not_negative(simulated: Callable[..., Simulated]):
     """If blockers happen to be shorter with operations behind them, these take no time."""
     pipe = simulated(1, 3)
-    lengths = itertools.cycle([1000, 2000])
+    lengths = itertools.cycle([2000, 1000])  # a round begins after five of the warm-up
     pipe.blocker = lambda: pipe.issue(next(lengths))
 
     assert pipe.fit().t2 == 0
@@ -246,8 +248,58 @@ def test_small_queue_is_refused(simulated: Callable[..., Simulated]):
 
 def test_frontend_that_computes_itself_is_no_pipeline():
     """Where a blocker is done when its call returns, the error says that there is no pipeline, and what has one."""
-    with pytest.raises(FittingError, match=r"(?s)hardly anything is left.*there is no pipeline: .*engine\.submit"):
+    with pytest.raises(FittingError, match=NOTHING_LEFT):
         PipelineModel.fit(lambda: None, blocker=lambda: time.sleep(0.01), wait=lambda: None, repeats=1)
+
+
+@pytest.mark.parametrize("wait_s", [0, 0.5, 5])
+def test_frontend_that_computes_itself_needs_no_larger_blocker(simulated: Callable[..., Simulated], wait_s: float):
+    """With a blocker as small as the operation the missing pipeline is told first, however dear an idle wait is."""
+    pipe = simulated(1, 0)
+    pipe.wait = lambda: pipe.keep_busy(wait_s)
+    pipe.blocker = pipe.operation = lambda: pipe.keep_busy(2)
+
+    with pytest.raises(FittingError, match=NOTHING_LEFT):
+        pipe.fit()
+
+
+def test_wait_for_another_backend_is_told(simulated: Callable[..., Simulated]):
+    """Where the wait does not wait for the blocker, the error asks for the right one."""
+    pipe = simulated(1, 3)
+    pipe.wait = lambda: pipe.keep_busy(0.5)
+
+    with pytest.raises(FittingError, match=r"(?s)Does `wait` wait for this backend\? .*wait=engine\.wait_all"):
+        pipe.fit()
+
+
+def test_engine_is_not_waited_for_by_default(engine: Engine):
+    """An engine of ours, fitted without its own wait, is refused."""
+    with pytest.raises(FittingError, match=NOTHING_LEFT):
+        PipelineModel.fit(
+            lambda: engine.submit(time.sleep, 0), blocker=lambda: engine.submit(time.sleep, 0.01), n=20, repeats=1
+        )
+
+
+def test_short_blocker_of_a_pipeline_is_too_short_only(simulated: Callable[..., Simulated]):
+    """Where a pipeline is waited for, an operation for a blocker is too short, and nothing else."""
+    pipe = simulated(1, 3)
+    pipe.blocker = pipe.operation
+
+    with pytest.raises(FittingError, match="Take a larger blocker"):
+        pipe.fit()
+
+
+def test_blocker_with_a_dear_call_will_do(simulated: Callable[..., Simulated]):
+    """A call may take some of the blocker's time, as long as the rest of it outlasts the loop."""
+    pipe = simulated(1, 3)
+
+    def blocker() -> None:
+        pipe.now_s += 1000
+        pipe.issue(1000)
+
+    pipe.blocker = blocker
+
+    assert pipe.fit().t2 == pytest.approx(3)
 
 
 @pytest.mark.parametrize("options", [{"n": 9}, {"n": -1}, {"repeats": 0}])

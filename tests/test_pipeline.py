@@ -309,3 +309,20 @@ def test_model_is_not_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         model.t1 = 2
     assert model == PipelineModel(1.0, 2.0, 3.0, None)
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        ((3.9e-6, 139e-6, 17.2e-6), "t1 = 3.9 µs, t2 = 139 µs, t3 = 17 µs: backend-bound"),
+        ((0.003, 0.0015, 0), "t1 = 3 ms, t2 = 1.5 ms, t3 = 0 µs: frontend-bound"),
+        ((1, 12.3, 0.123), "t1 = 1 s, t2 = 12 s, t3 = 123 ms: backend-bound"),
+        ((1e-9, 9.96e-4, 9.96e-6), "t1 = 0.001 µs, t2 = 996 µs, t3 = 10 µs: backend-bound"),
+    ],
+)
+def test_model_is_printed_in_words(times: tuple[float, float, float], told: str):
+    """A printed model tells its times in units that suit them, and who sets the pace; its repr stays exact."""
+    model = PipelineModel(*times)
+
+    assert str(model) == f"{model}" == told
+    assert repr(model).startswith(f"PipelineModel(t1={float(times[0])!r}, t2=")

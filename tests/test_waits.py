@@ -128,6 +128,9 @@ with waits() as found:
     torch.nonzero(v), v.nonzero(), torch.nonzero(input=v)  #: nonzero() x 3
     torch.argwhere(v), v.argwhere()  #: argwhere() x 2
     torch.unique(v), x.unique(dim=0)  #: unique() x 2
+    torch.unique_consecutive(v), torch.bincount(v.int())  #: unique_consecutive(); bincount()
+    torch.where(mask), torch.where(condition=mask)  #: where() x 2
+    torch.where(mask, x, x)
     torch.masked_select(x, mask), x.masked_select(mask)  #: masked_select() x 2
     x[mask], x[0, mask[0]]  #: x[mask] x 2
     sum(each.item() for each in v)  #: item() x 4
@@ -497,7 +500,73 @@ def test_the_table_and_the_advice_say_what_was_found(monkeypatch, tmp_path):
         pass
 
     assert "Future.wait()" in str(found)
-    assert "engine.submit(threading.Event()" in str(found)
+    assert "engine.submit(threading" in str(found)
     assert "test_waits.py:" in str(found)
     assert found.advice().startswith("Future.wait(): waits on purpose.\n    Keep one")
     assert (str(nothing), nothing.advice()) == ("no blocking calls", "")
+
+
+def test_what_would_wait_elsewhere_is_told_apart(tmp_path):
+    """Without a GPU a call of PyTorch is a barrier that did not wait; one of the engine is one that did."""
+    told = told_by(
+        "pytorch",
+        tmp_path,
+        """
+        import json, time
+        import torch
+        from asynclab import Engine, waits
+        with Engine() as engine, waits() as found:
+            torch.ones(2).sum().item()
+            engine.submit(time.sleep, 0.02).wait()
+        print(json.dumps([[e.call, e.elsewhere, e.waited, e.is_barrier, e.waited_s > 0] for e in found]))
+        """,
+    )
+
+    assert told == [["Future.wait()", False, True, True, True], ["item()", True, False, True, False]]
+
+
+def test_a_wait_inside_of_a_framework_is_told_apart(tmp_path):
+    """Who calls a function of the framework that waits inside is not told to drop a barrier of their own."""
+    told = told_by(
+        "mxnet",
+        tmp_path,
+        """
+        import json
+        from mxnet import gluon, np, npx
+        from asynclab import waits
+        npx.set_np()
+        with waits() as found:
+            gluon.data.ArrayDataset(np.ones(2))
+            np.ones(2).sum().item()
+        print(json.dumps(sorted({(e.call, e.kind.name) for e in found})))
+        """,
+    )
+
+    assert ["ArrayDataset()", "inside"] in told
+    assert ["item()", "number"] in told
+
+
+def test_a_line_of_a_package_names_its_function(tmp_path):
+    """Its file and number say little to a reader, its function more."""
+    program = """
+    import torch
+    from d2l import torch as d2l
+    from asynclab import waits
+    with waits() as found:
+        d2l.accuracy(torch.ones(2, 2), torch.ones(2))
+    import json
+    print(json.dumps(str(found)))
+    """
+
+    assert "accuracy: retur" in told_by("pytorch", tmp_path, program)
+
+
+def test_what_was_found_can_be_gone_through():
+    """It has a length and gives each call, the most expensive first."""
+    with Engine() as engine, waits() as found:
+        for seconds in (0, 0.02):
+            engine.submit(threading.Event().wait, seconds).wait()
+        engine.wait_all()
+
+    assert len(found) == 2
+    assert [each.call for each in found] == ["Future.wait()", "Engine.wait_all()"]

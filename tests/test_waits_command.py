@@ -15,7 +15,7 @@ from books import REPOSITORY
 
 #: Makes one blocking call, for which no framework is needed.
 WAIT = "from asynclab import Engine\nengine = Engine()\nengine.submit(int).wait()\n"
-HEAD = "in calls that wait"
+HEAD = " s with all imports"
 
 Done = subprocess.CompletedProcess
 Run = Callable[..., "Done[str]"]
@@ -41,7 +41,7 @@ def run(tmp_path: Path) -> Run:
 
 def script_part(done: Done[str]) -> str:
     """What stands before the report on standard error; fails unless there is exactly one report."""
-    before, _, _ = done.stderr.partition("\nscripts/script.py: ")
+    before = re.split(r"\nscripts/script\.py(?:, which ended with \w+)?: ", done.stderr)[0]
     assert done.stderr.count(HEAD) == 1, done.stderr
     return before
 
@@ -295,6 +295,45 @@ def test_what_cannot_be_used_is_refused_before_anything_runs(run, tmp_path, argu
     assert (done.returncode, done.stdout) == (2, "")
     assert complaint in done.stderr
     assert "Name a Python script" in done.stderr
+
+
+def test_a_module_runs_as_python_runs_one(run, tmp_path):
+    """With -m it has its package, its arguments and a report."""
+    run("", watched=False)
+    (tmp_path / "scripts" / "numbers_.py").write_text("N = 3")
+    (tmp_path / "scripts" / "train.py").write_text(
+        "import sys\nfrom .numbers_ import N\nfrom asynclab import Engine\nengine = Engine()\n"
+        "engine.submit(int).wait()\nprint(N, sys.argv[1:], __name__, __package__)\n"
+    )
+    command = [sys.executable, "-m", "asynclab", "waits", "-m", "scripts.train", "-m", "x"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    assert done.stdout == "3 ['-m', 'x'] __main__ scripts\n"
+    assert "scripts/train.py:5" in done.stderr
+    assert (done.returncode, done.stderr.count(HEAD)) == (0, 1)
+
+
+def test_a_module_that_is_missing_is_named(tmp_path):
+    """As under Python itself the status is 1."""
+    command = [sys.executable, "-m", "asynclab", "waits", "-m", "no_such_module"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert "No module named no_such_module" in done.stderr
+
+
+def test_the_report_says_how_the_script_ended(run):
+    """An error that nobody caught is named in the first line, so that an empty report is understood."""
+    assert "scripts/script.py, which ended with ZeroDivisionError: " in run("1 / 0").stderr
+    assert "scripts/script.py: " in run("raise SystemExit(1)").stderr
+
+
+def test_a_script_that_waits_for_nothing_here_is_told_what_would_wait(run):
+    """On a machine without a GPU the first line counts the calls of PyTorch that would wait on one."""
+    done = run("import torch\nfor _ in range(3): torch.ones(2).sum().item()", framework="pytorch")
+
+    assert f"{HEAD}; 3 calls would wait on a GPU\n" in done.stderr
+    assert "(0 %)" not in done.stderr
 
 
 def test_without_a_script_the_usage_is_told():

@@ -24,7 +24,8 @@ class Cuda:
         """Begin as in a process that has used CUDA or has not."""
         self.available, self.started, self.mode = available, started, 0
         self.queued: list[Callable[[], None]] = []
-        self.Stream, self.Event = (type(name, (), {"synchronize": nothing}) for name in ("Stream", "Event"))
+        methods = {"synchronize": nothing, "query": lambda mark: getattr(mark, "over", False)}
+        self.Stream, self.Event = (type(name, (), methods) for name in ("Stream", "Event"))
         self.synchronize: Callable[..., None] = nothing
 
     def is_available(self) -> bool:
@@ -69,7 +70,8 @@ def fake_torch(*, available: bool = True, started: bool = True, mps: bool = Fals
         return method
 
     numbers = ("bool", "float", "int", "complex", "index", "array", "format", "getitem", "repr")
-    functions = ("equal", "allclose", "is_nonzero", "nonzero", "argwhere", "masked_select", "unique")
+    functions = ("equal", "allclose", "is_nonzero", "nonzero", "argwhere", "masked_select")
+    functions += ("unique", "unique_consecutive", "bincount")
     names = ("item", "tolist", "numpy", "cpu", "to", "cuda", *functions, *(f"__{number}__" for number in numbers))
     methods = {name: synchronizes(name) for name in names}
     methods.update(__bool__=lambda x: bool(synchronizes("bool")(x)), __repr__=lambda x: str(synchronizes("repr")(x)))
@@ -80,6 +82,7 @@ def fake_torch(*, available: bool = True, started: bool = True, mps: bool = Fals
     torch.Tensor = type("Tensor", (), {"__init__": make, "other": synchronizes("other"), **methods})
     for name in functions:
         setattr(torch, name, methods[name])
+    torch.where = synchronizes("where")
     torch.bool, torch.uint8, torch.Stream, torch.Event = "bool", "uint8", Stream, Event
     torch.mps, torch.accelerator = SimpleNamespace(synchronize=nothing), SimpleNamespace(synchronize=nothing)
     torch.backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps))
@@ -137,6 +140,7 @@ def run(code: str, torch: Any) -> None:
         ('x[1, torch.Tensor(dtype="uint8")]', "x[mask]"),
         ("torch.nonzero(x)", "nonzero()"),
         ("x.nonzero()", "nonzero()"),
+        ("torch.where(x)", "where()"),
         ("x.other()", "a CUDA operation"),
     ],
 )
@@ -148,6 +152,26 @@ def test_what_waits_for_the_device_is_found_once(torch, call, name):
     assert calls(found) == [(name, 1)]
     assert found.calls[0].file == __file__
     assert found.calls[0].program is None
+
+
+def test_an_event_that_is_over_does_not_wait(torch):
+    """It was reached before it was waited for."""
+    event = torch.cuda.Event()
+    with waits() as found:
+        event.synchronize()
+        event.over = True
+        event.synchronize()
+
+    assert [(each.count, each.ready) for each in found] == [(1, 0), (1, 1)]
+
+
+def test_where_with_three_arguments_keeps_the_shape(torch):
+    """Its result has the shape of its arguments, so it need not wait to know it."""
+    torch.where = lambda *_: None
+    with waits() as found:
+        run("torch.where(x, x, x)", torch)
+
+    assert len(found) == 0
 
 
 class Named:

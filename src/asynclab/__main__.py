@@ -1,4 +1,4 @@
-"""``python -m asynclab waits train.py``: run a script and say where it waited."""
+"""``python -m asynclab waits train.py``: run a script, or with ``-m`` a module, and say where it waited."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import atexit
 import builtins
 import contextlib
 import os
+import runpy
+import shutil
 import sys
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
 
+from asynclab.blocking import WIDTH, table
 from asynclab.waits import Waits, waits
 
 _INTERRUPTED = 130  # what shells make of an interrupt
 _UNUSABLE = 2
+_WIDE = 200
 _WATCHING = ("asynclab.watching", "asynclab.watch_mxnet", "asynclab.watch_torch")  # whose functions stand in for others
 
 
@@ -33,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     options.script, *options.arguments = options.script[options.script[0] == "--" :]
     try:
-        source = Path(options.script).read_bytes()
+        source = b"" if options.module else Path(options.script).read_bytes()
         if options.report:
             options.report = Path(options.report).absolute()  # the script may change directory
             options.report.touch()  # better refused now than after hours of training
@@ -56,8 +61,10 @@ def _parser() -> argparse.ArgumentParser:
         "waits",
         help="run a script and say where it waited for its backend",
         description="Run a Python script as it is, and say afterwards which lines waited for the backend, how often, "
-        "how long, and what to do about it.",
+        "how long, and what to do about it. For that some functions of the frameworks are replaced, which "
+        "torch.jit.script cannot compile if a function calls them by name.",
     )
+    command.add_argument("-m", dest="module", action="store_true", help="run a module, named instead of the script")
     command.add_argument("--report", metavar="FILE", help="write there instead of to standard error")
     # Unlike a positional argument of its own, this leaves a "--" among those of the script where it is.
     command.add_argument("script", nargs=argparse.PARSER, help="the script and its own arguments")
@@ -66,41 +73,62 @@ def _parser() -> argparse.ArgumentParser:
 
 def _watch(program: object, options: argparse.Namespace) -> int:
     process, start, watching = os.getpid(), time.perf_counter(), contextlib.ExitStack()
-    found = watching.enter_context(waits())
+    found, outcome = watching.enter_context(waits()), _Outcome()
 
     def end() -> None:
         # A child that the script forked comes by here as well. What it saw is its own.
         if os.getpid() == process:
             watching.close()
-            _tell(_report(found, time.perf_counter() - start, options.script), options.report)
+            _tell(_report(found, time.perf_counter() - start, outcome, options), options.report)
 
     # Python calls it when the script's threads have ended, and after whatever the script has registered itself.
     atexit.register(end)
-    return _run(program, options.script, options.arguments)
+    with _as_python_does(outcome):
+        _run_module(options) if options.module else _run_script(program, options)
+    return outcome.status
 
 
-def _run(program: object, script: str, arguments: Sequence[str]) -> int:
-    """Run a script as Python would, and return its exit status."""
-    module = ModuleType("__main__")
+@dataclass
+class _Outcome:
+    """How a program ended: its exit status, and the error that nobody caught."""
+
+    status: int = 0
+    error: BaseException | None = None
+
+
+@contextlib.contextmanager
+def _as_python_does(outcome: _Outcome) -> Iterator[None]:
+    """End a program as Python does."""
+    try:
+        yield
+    except SystemExit as stop:
+        outcome.status = _status(stop.code)
+    except BaseException as error:
+        outcome.error = error
+        outcome.status = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+        _show(error)
+
+
+def _run_module(options: argparse.Namespace) -> None:
+    sys.argv = [options.script, *options.arguments]
+    runpy.run_module(options.script, run_name="__main__", alter_sys=True)
+
+
+def _run_script(program: object, options: argparse.Namespace) -> None:
+    script, module = options.script, ModuleType("__main__")
     module.__dict__.update(__file__=str(Path(script).absolute()), __builtins__=builtins, __spec__=None, __cached__=None)
     # Whoever looks for the main module, such as pickle or a process that is spawned, has to find the script.
     sys.modules["__main__"] = module
-    sys.argv = [script, *arguments]
+    sys.argv = [script, *options.arguments]
     if not sys.flags.safe_path:
         sys.path[0] = str(Path(script).resolve().parent)
-    try:
-        exec(program, module.__dict__)  # type: ignore[arg-type]  # noqa: S102 - that is what the command is for
-    except SystemExit as stop:
-        return _status(stop.code)
-    except BaseException as error:
-        _show(error)
-        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-    return 0
+    exec(program, module.__dict__)  # type: ignore[arg-type]  # noqa: S102 - that is what the command is for
 
 
 def _show(error: BaseException) -> None:
     """Show an uncaught error as Python would: without this module, and without the functions that keep watch."""
-    error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+    while error.__traceback__ and error.__traceback__.tb_frame.f_code.co_filename == __file__:
+        error.__traceback__ = error.__traceback__.tb_next
     chain: BaseException | None = error
     while chain:
         chain.__traceback__ = _unwatched(chain.__traceback__)
@@ -129,10 +157,21 @@ def _status(code: object) -> int:
     return 1
 
 
-def _report(found: Waits, seconds: float, script: str) -> str:
-    share = 100 * found.waited_s / seconds
-    head = f"{script}: {seconds:.2f} s, of which {found.waited_s:.2f} s ({share:.0f} %) in calls that wait"
-    return "\n\n".join(filter(None, (head, str(found), found.advice())))
+def _report(found: Waits, seconds: float, outcome: _Outcome, options: argparse.Namespace) -> str:
+    ended = f", which ended with {type(outcome.error).__name__}" if outcome.error else ""
+    waited = f"{found.waited_s:.2f} s ({100 * found.waited_s / seconds:.0f} %) of them waiting"
+    elsewhere = sum(each.count for each in found if each.elsewhere)
+    would = f"{elsewhere} calls would wait on a GPU" if elsewhere else ""
+    parts = [waited if found.waited_s or not would else "", would]
+    head = f"{options.script}{ended}: {'; '.join(filter(None, [f'{seconds:.2f} s with all imports', *parts]))}"
+    return "\n\n".join(filter(None, (head, table(found.calls, _width(options.report)), found.advice())))
+
+
+def _width(file: Path | None) -> int:
+    """The width of a table: on a terminal all of it has, elsewhere that of a page, in a file enough for all lines."""
+    if file:
+        return _WIDE
+    return shutil.get_terminal_size().columns if sys.stderr and sys.stderr.isatty() else WIDTH
 
 
 def _tell(report: str, file: Path | None) -> None:

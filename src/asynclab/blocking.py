@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,10 +10,12 @@ from asynclab.digits import three_digits
 from asynclab.places import Place
 from asynclab.watching import Kind
 
-_WIDTH = 80  # of a table, in columns, unless a place or a call is very long
+#: Of a table, in columns; it fits a page.
+WIDTH = 80
+
 _LEAST_TEXT = 16  # of a line of code in it
 _LEAST_S = 1e-4  # below, a table does not tell how long
-_ON_A_CPU = "On a CPU PyTorch waits for nothing: the times are those of the calls. On a GPU each of them would wait."
+_ELSEWHERE = "would wait if their tensors were on a GPU (here PyTorch waits for nothing):"
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class BlockingCall:
         kind: How it waits, and what to do about it.
         place: The innermost line outside of the frameworks that made it.
         program: The line of the program that led there, if ``place`` is in an installed package.
+        elsewhere: Whether it cannot wait on this machine, but would if its tensors were on a GPU.
         count: How often it was made.
         ready: How often it found ready what it needed, and did not wait.
         waited_s: How long the program was held up by it in all, in seconds.
@@ -35,6 +37,7 @@ class BlockingCall:
     kind: Kind
     place: Place
     program: Place | None
+    elsewhere: bool
     count: int
     ready: int
     waited_s: float
@@ -52,19 +55,32 @@ class BlockingCall:
     @property
     def waited(self) -> bool:
         """Whether it waited at all."""
-        return self.count > self.ready
+        return self.count > self.ready and not self.elsewhere
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether it waited, or would wait on a GPU."""
+        return self.waited or self.elsewhere
 
 
-def table(calls: Sequence[BlockingCall]) -> str:
-    """Tell what waited, where, how often and how long; and what did not."""
-    return "\n".join(_lines(calls))
+def table(calls: Sequence[BlockingCall], width: int = WIDTH) -> str:
+    """Tell what waited, where, how often and how long; what would wait on a GPU; and what did not.
+
+    Args:
+        calls: What was found.
+        width: In columns; a place or a call that is very long may make it wider.
+
+    Returns:
+        Lines of text.
+    """
+    return "\n".join(_lines(calls, width)) or "no blocking calls"
 
 
 def advice(calls: Iterable[BlockingCall]) -> str:
     """Say for each kind of wait among the calls what to do about it, in the order of the calls."""
     kinds: dict[Kind, list[str]] = {}
     for each in calls:
-        if each.waited:
+        if each.is_barrier:
             kinds.setdefault(each.kind, []).append(each.call)
     return "\n".join(
         f"{', '.join(dict.fromkeys(calls))}: {kind.why}.\n{textwrap.indent(_wrapped(kind.advice), '    ')}"
@@ -72,31 +88,38 @@ def advice(calls: Iterable[BlockingCall]) -> str:
     )
 
 
-def _lines(calls: Sequence[BlockingCall]) -> Iterator[str]:
-    waited, ready = [each for each in calls if each.waited], [each for each in calls if not each.waited]
-    if not calls:
-        yield "no blocking calls"
-        return
+def _lines(calls: Sequence[BlockingCall], width: int) -> Iterator[str]:
+    waited, elsewhere = [each for each in calls if each.waited], [each for each in calls if each.elsewhere]
     if waited:
-        rows = [("waited", "calls", "where", "call", "line"), *map(_row, waited)]
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        room = max(_WIDTH - sum(widths) - 2 * len(widths), _LEAST_TEXT)
-        for *cells, text in rows:
-            aligned = [f"{cell:{side}{width}}" for cell, side, width in zip(cells, ">><<", widths, strict=True)]
-            yield "  ".join([*aligned, text if len(text) <= room else f"{text[: room - 1]}…"]).rstrip()
-    if ready:
-        places = ", ".join(f"{each.call} at {_where(each)}" for each in ready)
-        yield _wrapped(f"did not wait, since their numbers were there: {places}")
-    if _torch_on_cpu() and waited:
-        yield _wrapped(_ON_A_CPU)
+        rows = [(_milliseconds(each.waited_s), str(each.count), *_made(each)) for each in waited]
+        yield from _aligned([("waited", "calls", "where", "call", "line"), *rows], ">><<", width)
+    if ready := [f"{each.call} at {_where(each)} ({each.count})" for each in calls if not each.is_barrier]:
+        yield _wrapped(f"did not wait, since the numbers were there: {', '.join(ready)}")
+        if waited:
+            yield "They may wait in place of a call above that is taken away."
+    if elsewhere:
+        yield _ELSEWHERE
+        yield from _aligned(
+            [("calls", "where", "call", "line"), *((str(each.count), *_made(each)) for each in elsewhere)], "><<", width
+        )
 
 
-def _row(each: BlockingCall) -> tuple[str, str, str, str, str]:
-    return _milliseconds(each.waited_s), str(each.count), _where(each), each.call, each.place.text
+def _aligned(rows: Sequence[Sequence[str]], sides: str, width: int) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(sides))]
+    room = max(width - sum(widths) - 2 * len(widths), _LEAST_TEXT)
+    for *cells, text in rows:
+        aligned = [f"{cell:{side}{wide}}" for cell, side, wide in zip(cells, sides, widths, strict=True)]
+        yield "  ".join([*aligned, text if len(text) <= room else f"{text[: room - 1]}…"]).rstrip()
+
+
+def _made(each: BlockingCall) -> tuple[str, str, str]:
+    """Where a call was made, what it is, and its line; of an installed package with the function, whose name tells."""
+    text = f"{each.place.function}: {each.place.text}" if each.program else each.place.text
+    return _where(each), each.call, text
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _milliseconds(seconds: float) -> str:
@@ -105,8 +128,3 @@ def _milliseconds(seconds: float) -> str:
 
 def _where(each: BlockingCall) -> str:
     return f"{each.place}, from {each.program}" if each.program else str(each.place)
-
-
-def _torch_on_cpu() -> bool:
-    torch = sys.modules.get("torch")
-    return bool(torch and not torch.cuda.is_available() and not torch.backends.mps.is_available())

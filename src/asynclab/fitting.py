@@ -18,7 +18,8 @@ from asynclab.errors import FittingError
 FEWEST = 10
 
 _LOOP_UP_TO = 0.8  # of the blocker's time, since blockers are not all equally long
-_CALL_FROM = 0.9  # of the blocker's time in its call: then nothing to speak of is left when it returns
+_LEFT_FROM = 0.25  # of the blocker's time that has to be left when its call returns
+_LOOKS = 3  # at what is left, to see whether there is a pipeline at all
 _HINDERED_BELOW = 0.75  # of the live pace; memory that both use may hinder a worker as well, but less
 _WAITED = 10  # operations of a round that are waited for, one by one
 
@@ -30,7 +31,7 @@ class Pipe:
     """A pipeline, as it is seen from its frontend.
 
     Attributes:
-        operation: Issues one small operation.
+        operation: Issues one small operation: a single one, no step of many.
         blocker: Issues one long operation.
         wait: Waits until everything that was issued has been computed.
         capacity: How many operations may wait in its queue; ``None`` for any number.
@@ -58,7 +59,8 @@ class _Round:
 def measure_terms(pipe: Pipe, n: int, repeats: int) -> tuple[float, float, float]:
     """Measure how long a call, an operation and an answer take.
 
-    Each round times four things, each after a wait for all that is pending:
+    First of all the blocker alone is called and waited for: if nothing is left when its call returns, there is no
+    pipeline, or nobody waits for it. Each round times four things, each after a wait for all that is pending:
 
     * the blocker, ``n`` operations and a wait. While the blocker keeps the worker busy, the loop alone takes ``n t1``;
     * the blocker and a wait. As the worker finds all ``n`` operations in the queue, they have made the whole longer by
@@ -86,17 +88,18 @@ def measure_terms(pipe: Pipe, n: int, repeats: int) -> tuple[float, float, float
         ``t1``, ``t2`` and ``t3`` in seconds; what came out negative is 0.
 
     Raises:
-        FittingError: If nothing is computed behind the frontend, or the blocker or the queue is too small.
+        FittingError: If nothing is computed behind the frontend, ``wait`` does not wait for it, or the blocker or the
+            queue is too small.
         Exception: What the functions of the pipeline raise.
     """
     live = behind = _below_capacity(n, pipe.capacity)
     with _no_collector():
         _round(pipe, FEWEST, FEWEST)  # warm up
+        _check_that_something_is_left(pipe)
         while behind >= FEWEST:
             rounds = [_round(pipe, behind, live)]
             if _outlasted(rounds):  # else there is no need to see it more often
                 rounds += [_round(pipe, behind, live) for _ in range(repeats - 1)]
-            _check_that_it_is_a_pipeline(rounds)
             if _outlasted(rounds):
                 return _terms(rounds, behind, live)
             behind //= 2
@@ -158,15 +161,23 @@ def _below_capacity(n: int, capacity: int | None) -> int:
     )
 
 
-def _check_that_it_is_a_pipeline(rounds: Sequence[_Round]) -> None:
-    call_s = _median(each.call_s for each in rounds)
-    whole_s = _median(each.blocker_s for each in rounds)
-    if call_s > _CALL_FROM * whole_s:
+def _check_that_something_is_left(pipe: Pipe) -> None:
+    """Check that the blocker runs on when its call has returned, and that it is waited for.
+
+    A wait that finds nothing to do takes time as well, which is no blocker's.
+    """
+    alone = [_timed(pipe, pipe.blocker, 0) for _ in range(_LOOKS)]
+    call_s = _median(call_s for call_s, _, _ in alone)
+    left_s = _median(whole_s - call_s for call_s, whole_s, _ in alone)
+    left_s -= _median(_timed(pipe, _nothing, 0)[1] for _ in range(_LOOKS))
+    if left_s < _LEFT_FROM * (call_s + left_s):
         raise FittingError(
-            f"PipelineModel.fit: the call of the blocker takes {call_s:.2g} s, and hardly anything is left after it "
-            "(allowed: an operation that runs on when its call has returned).\n"
-            "Where a frontend computes itself, as PyTorch does on a CPU, there is no pipeline: hand the operations to "
-            "an Engine, as in operation=lambda: engine.submit(torch.add, x, 1). Otherwise take a larger blocker."
+            f"PipelineModel.fit: the call of the blocker takes {call_s:.2g} s, and hardly anything is left to wait for "
+            "after it (allowed: an operation that runs on when its call has returned, and a `wait` that waits for it)."
+            "\nDoes `wait` wait for this backend? For an Engine: wait=engine.wait_all. Where a frontend computes "
+            "itself, as PyTorch does on a CPU, there is no pipeline: hand operation and blocker to an Engine, as in "
+            "operation=lambda: engine.submit(torch.add, x, 1), and wait by wait=engine.wait_all. Otherwise take a "
+            "larger blocker."
         )
 
 

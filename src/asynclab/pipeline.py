@@ -15,7 +15,7 @@ from typing import Self
 from asynclab.errors import InvalidNumberError
 from asynclab.fitting import FEWEST, Pipe, measure_terms
 from asynclab.profilers import BACKEND, FRONTEND, WAIT, Span
-from asynclab.quantities import check_capacity, checked_count, checked_size
+from asynclab.quantities import check_capacity, checked_count, checked_size, told_time
 from asynclab.sync import synchronize
 from asynclab.timeline import Timeline
 
@@ -87,10 +87,22 @@ class PipelineModel:
     ) -> Self:
         """Measure the three times of a real pipeline; how is said at `asynclab.fitting.measure_terms`.
 
+        With our engine, for example::
+
+            with Engine() as engine:
+                model = PipelineModel.fit(
+                    lambda: engine.submit(torch.add, x, 1),
+                    blocker=lambda: engine.submit(torch.mm, large, large),
+                    wait=engine.wait_all,
+                )
+            print(model)  # t1 = 3.9 µs, t2 = 139 µs, t3 = 17 µs: backend-bound
+
         Args:
-            operation: Issues one small operation.
+            operation: Issues one operation: a single one, such as an addition, whose time is ``t2``; no training step
+                of many, within which frontend and worker already overlap.
             blocker: Issues one operation that keeps the worker busy for longer than ``n`` calls of ``operation`` take.
-            wait: Waits until everything that was issued has been computed.
+            wait: Waits until everything that was issued has been computed. By default for the frameworks that are
+                loaded; an `Engine` has its own, ``wait=engine.wait_all``.
             n: How many operations make up a loop; kept below the capacity. Behind the blocker it is halved, down to 10,
                 while the loop outlasts the blocker.
             repeats: How often to measure; the medians count.
@@ -100,7 +112,8 @@ class PipelineModel:
             The model.
 
         Raises:
-            FittingError: If nothing is computed behind the frontend, or the blocker or the queue is too small.
+            FittingError: If nothing is computed behind the frontend, ``wait`` does not wait for it, or the blocker or
+                the queue is too small.
             UnsupportedValueError: If ``n`` or ``repeats`` is no integer (a ``TypeError``).
             InvalidNumberError: If ``n`` is less than 10 or ``repeats`` less than 1 (a ``ValueError``).
             InvalidCapacityError: If the capacity is none (a ``ValueError``).
@@ -110,6 +123,11 @@ class PipelineModel:
         n = checked_count("PipelineModel.fit: n", n, least=FEWEST)
         repeats = checked_count("PipelineModel.fit: repeats", repeats)
         return cls(*measure_terms(Pipe(operation, blocker, wait, capacity), n, repeats), capacity)
+
+    def __str__(self) -> str:
+        """Tell the times and who sets the pace."""
+        times = ", ".join(f"{name} = {told_time(getattr(self, name))}" for name in ("t1", "t2", "t3"))
+        return f"{times}: {self.regime}"
 
     @property
     def regime(self) -> str:

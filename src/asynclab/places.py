@@ -25,10 +25,12 @@ class Place:
     Attributes:
         file: The file as Python names it; of a notebook's cell a name that only means something to IPython.
         line: The number of the line, from 1.
+        function: The function that it belongs to.
     """
 
     file: str
     line: int
+    function: str = ""
 
     @property
     def text(self) -> str:
@@ -61,7 +63,7 @@ def find_caller() -> Caller:
     """Find who made the call in which this is called."""
     function, place = "", None
     for frame in _frames():
-        package, here = package_of(frame), Place(frame.f_code.co_filename, frame.f_lineno)
+        package, here = package_of(frame), _place(frame)
         if place is None and package in _PASSED_THROUGH:
             function = _called(frame) if package in _FRAMEWORKS else function
         elif package not in _PASSED_THROUGH and not _installed(here.file):
@@ -69,6 +71,10 @@ def find_caller() -> Caller:
         else:
             place = place or here
     return Caller(place or Place("<unknown>", 0), None, function)
+
+
+def _place(frame: FrameType) -> Place:
+    return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname.partition(".<locals>")[0])
 
 
 def _called(frame: FrameType) -> str:

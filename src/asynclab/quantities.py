@@ -1,4 +1,4 @@
-"""Check the numbers that a model of time is made of: durations, counts, and the capacity of a queue.
+"""Check the numbers that a model of time is made of (durations, counts, the capacity of a queue), and write durations.
 
 The lowest layer below ``fitting`` and ``pipeline``.
 """
@@ -10,6 +10,9 @@ import numbers
 import operator
 
 from asynclab.errors import InvalidCapacityError, InvalidNumberError, UnsupportedValueError
+
+#: Units of time, by how many of it make a second.
+_UNITS = {"s": 1.0, "ms": 1e3, "µs": 1e6}
 
 
 def checked_size(name: str, value: object) -> float:
@@ -83,3 +86,17 @@ def check_capacity(name: str, capacity: object) -> None:
             f"{name}: the capacity is {capacity!r:.80} (allowed: an integer of at least 1, or None for any number).\n"
             f"Write for example capacity=4."
         )
+
+
+def told_time(seconds: float) -> str:
+    """Write a duration with two digits, or as a whole number, in the unit that suits it.
+
+    Args:
+        seconds: Duration in seconds; at least 0.
+
+    Returns:
+        Such as ``"3.9 µs"``, ``"139 µs"`` or ``"17 ms"``; 0 is ``"0 µs"``.
+    """
+    unit, factor = next(((unit, factor) for unit, factor in _UNITS.items() if factor * seconds >= 1), ("µs", 1e6))
+    number = factor * seconds
+    return f"{number:.0f} {unit}" if number >= 10 else f"{number:.2g} {unit}"  # noqa: PLR2004

@@ -21,7 +21,7 @@ from asynclab.importing import when_imported
 from asynclab.places import Place, find_caller
 from asynclab.watch_mxnet import watch_mxnet
 from asynclab.watch_torch import watch_torch
-from asynclab.watching import SHAPE, TEXT, TO_HOST, Kind, Note, Watch, engine_calls, replaced
+from asynclab.watching import INSIDE, SHAPE, TEXT, TO_HOST, Kind, Note, Watch, engine_calls, replaced
 
 _FRAMEWORKS: dict[str, Callable[[Watch], AbstractContextManager[None]]] = {
     "mxnet": watch_mxnet,
@@ -38,8 +38,8 @@ _WRITTEN: dict[str, tuple[str, Kind | None]] = {
     "__getitem__": ("x[y]", None),
     "__index__": ("int(x)", None),
     "__int__": ("int(x)", None),
-    "__iter__": ("for ... in x", None),
-    "__next__": ("for ... in x", None),
+    "__iter__": ("for ... in x", INSIDE),
+    "__next__": ("for ... in x", INSIDE),
     "__reduce__": ("copy or pickle of x", TO_HOST),
     "__repr__": ("print(x)", TEXT),
     "__setitem__": ("x[...] = y", None),
@@ -47,17 +47,23 @@ _WRITTEN: dict[str, tuple[str, Kind | None]] = {
     "asnumpy": ("asnumpy()", TO_HOST),
 }
 
-_Key = tuple[str, Kind, Place, Place | None]
+_Key = tuple[str, Kind, Place, Place | None, bool]
+
+#: Functions that wait because of what they are for; another one in whose name something waits does so inside.
+_FOR_THAT = {
+    *("waitall", "wait_to_read", "wait_to_write", "item", "asscalar", "tolist", "array", "save", "save_parameters"),
+    *("unique", "nonzero", "flatnonzero", "argwhere", "where", "delete", "bincount", "boolean_mask"),
+}
 
 
 @dataclass(repr=False)
 class Waits:
     """The blocking calls of a block; shows itself as a table, the most expensive first."""
 
-    _found: dict[_Key, list[float]] = field(default_factory=dict)
-    _lock: Any = field(default_factory=threading.RLock)
-    _thread: int = field(default_factory=threading.get_ident)
-    _process: int = field(default_factory=os.getpid)
+    _found: dict[_Key, list[float]] = field(default_factory=dict, init=False)
+    _lock: Any = field(default_factory=threading.RLock, init=False)
+    _thread: int = field(default_factory=threading.get_ident, init=False)
+    _process: int = field(default_factory=os.getpid, init=False)
 
     @property
     def calls(self) -> tuple[BlockingCall, ...]:
@@ -67,7 +73,7 @@ class Waits:
                 BlockingCall(*key, count=int(count), ready=int(ready), waited_s=seconds)
                 for key, (count, ready, seconds) in self._found.items()
             ]
-        return tuple(sorted(found, key=lambda each: (-each.waited_s, each.place, each.call)))
+        return tuple(sorted(found, key=lambda each: (-each.waited_s, -each.count, each.place, each.call)))
 
     @property
     def count(self) -> int:
@@ -79,6 +85,14 @@ class Waits:
         """How long they waited in all, in seconds; of calls in several threads the sum."""
         return sum(each.waited_s for each in self.calls)
 
+    def __iter__(self) -> Iterator[BlockingCall]:
+        """Go through what was found, the most expensive first."""
+        return iter(self.calls)
+
+    def __len__(self) -> int:
+        """Count the calls that were found, each line once."""
+        return len(self.calls)
+
     def __str__(self) -> str:
         """Tell what waited, where, how often and how long."""
         return table(self.calls)
@@ -89,7 +103,9 @@ class Waits:
         """Say for each kind of wait that was found what to do about it, the most expensive first."""
         return advice(self.calls)
 
-    def _note(self, kind: Kind, call: str | None, seconds: float | None, *, ready: bool = False) -> None:
+    def _note(
+        self, kind: Kind, call: str | None, seconds: float | None, *, ready: bool = False, elsewhere: bool = False
+    ) -> None:
         if os.getpid() != self._process:  # a child made by a fork, which takes the watch along
             return
         caller = find_caller()
@@ -99,28 +115,32 @@ class Waits:
         if threading.get_ident() != self._thread:
             call = f"{call} in {threading.current_thread().name}"
         with self._lock:
-            entry = self._found.setdefault((call, kind, caller.place, caller.program), [0, 0, 0.0])
+            entry = self._found.setdefault((call, kind, caller.place, caller.program, elsewhere), [0, 0, 0.0])
             entry[0] += 1
             entry[1] += ready
-            entry[2] += 0.0 if ready else seconds or 0.0
+            entry[2] += 0.0 if ready or elsewhere else seconds or 0.0
 
 
 def _written(function: str, kind: Kind) -> tuple[str, Kind | None]:
     if kind is SHAPE and function == "__getitem__":
         return "x[mask]", None
-    return _WRITTEN.get(function, (f"{function}()", None))
+    return _WRITTEN.get(function, (f"{function}()", None if function in _FOR_THAT else INSIDE))
 
 
 @contextlib.contextmanager
 def waits() -> Iterator[Waits]:
     """Find the blocking calls that a block makes: which, how often, how long, and the lines that made them.
 
+    For example, ``with waits() as found: train()``, and then ``print(found)`` and ``print(found.advice())``;
+    ``for each in found`` gives every `BlockingCall`.
+
     MXNet is watched where Python calls its library; all its waits are found but those inside of a hybridized network.
     Of PyTorch, on a GPU the calls are found which its tensors, ``torch.cuda`` and its debug mode tell of (copies from
     ordinary memory with ``non_blocking`` escape it). On a CPU, where nothing waits, what would wait on a GPU is found
     as far as it can be seen: ``item``, ``bool``, ``float``, ``int``, ``tolist``, ``format`` of a number, ``numpy``,
-    ``cpu``, ``equal``, ``allclose``, ``nonzero``, ``argwhere``, ``unique``, ``masked_select`` and masks, if the program
-    itself calls them; `print` is not. The teaching engine is watched as well, and a framework that the block imports.
+    ``cpu``, ``equal``, ``allclose``, ``nonzero``, ``argwhere``, ``where`` of a condition, ``unique``, ``bincount``,
+    ``masked_select`` and ``x[mask]``, if the program itself calls them; `print` and copies to a device are not. The
+    teaching engine is watched as well, and a framework that the block imports.
 
     A framework is slowed down by less than a microsecond an operation. Waits of threads that the block starts are found
     too, and named after their thread; those of other processes are not. A program can tell that it is watched only by
@@ -158,9 +178,9 @@ class _Watched:
                 if not self._notes:
                     self._watching.close()
 
-    def _tell(self, kind: Kind, call: str | None, seconds: float | None, *, ready: bool = False) -> None:
+    def _tell(self, kind: Kind, call: str | None, seconds: float | None, **facts: bool) -> None:
         for note in self._notes:
-            note(kind, call, seconds, ready=ready)
+            note(kind, call, seconds, **facts)
 
     def _begin(self) -> None:
         with contextlib.ExitStack() as stack:

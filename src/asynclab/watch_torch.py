@@ -17,11 +17,11 @@ from typing import Any
 
 from asynclab.places import package_of
 from asynclab.watching import (
-    FROM_HOST,
     NUMBER,
     ON_PURPOSE,
     SHAPE,
     TEXT,
+    TO_DEVICE,
     TO_HOST,
     Function,
     Kind,
@@ -30,7 +30,11 @@ from asynclab.watching import (
     replaced,
 )
 
-_OTHER = Kind("waits, as PyTorch's debug mode says", "Look for a copy, or a number that is needed, in that line.")
+_OTHER = Kind(
+    "other",
+    "waits, as PyTorch's debug mode says",
+    "Look for a copy, or a number that is needed, in that line.",
+)
 _WARNING = "called a synchronizing CUDA operation"
 _PROTOTYPE = "Synchronization debug mode is a prototype feature"
 
@@ -44,7 +48,7 @@ _NUMBERS = {
 }
 _COPIES = {"numpy": "numpy()", "__array__": "numpy()", "cpu": "cpu()"}
 _COMPARISONS = ("equal", "allclose", "is_nonzero")
-_SHAPED_BY_NUMBERS = ("nonzero", "argwhere", "masked_select", "unique")
+_SHAPED_BY_NUMBERS = ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount")
 
 
 @contextlib.contextmanager
@@ -55,20 +59,21 @@ def watch_torch(watch: Watch) -> Iterator[None]:
         if torch.cuda.is_available() or torch.backends.mps.is_available():
             stack.enter_context(replaced(_reading(watch, torch, _on_device) + _with_device(watch, torch)))
         else:
-            stack.enter_context(replaced(_reading(watch, torch, _called_by_program)))
+            stack.enter_context(replaced(_reading(watch, torch, _called_by_program, elsewhere=True)))
         if torch.cuda.is_available():
             stack.enter_context(_debug_mode(watch, torch))
         yield
 
 
-def _reading(watch: Watch, torch: Any, counts: Function) -> list[Replacement]:
+def _reading(watch: Watch, torch: Any, counts: Function, *, elsewhere: bool = False) -> list[Replacement]:
     """Calls that need the numbers of a tensor."""
+    timed_call = partial(watch.timed, elsewhere=elsewhere)
 
     def methods(kind: Kind, calls: dict[str, str]) -> list[Replacement]:
-        return [Replacement(torch.Tensor, name, watch.timed(kind, call, counts)) for name, call in calls.items()]
+        return [Replacement(torch.Tensor, name, timed_call(kind, call, counts)) for name, call in calls.items()]
 
     def functions(kind: Kind, names: tuple[str, ...]) -> list[Replacement]:
-        timed = {name: watch.timed(kind, f"{name}()", counts) for name in names}
+        timed = {name: timed_call(kind, f"{name}()", counts) for name in names}
         return [
             replacement
             for name, make in timed.items()
@@ -81,7 +86,11 @@ def _reading(watch: Watch, torch: Any, counts: Function) -> list[Replacement]:
     def masks(x: Any, index: object) -> bool:
         return _is_mask(torch, index) and counts(x)
 
-    masked = watch.timed(SHAPE, "x[mask]", masks)
+    def only_condition(*args: Any, **named: Any) -> bool:
+        return len(args) + len(named) == 1 and counts(*(args or named.values()))
+
+    masked = timed_call(SHAPE, "x[mask]", masks)
+    where = timed_call(SHAPE, "where()", only_condition)
 
     def writes_number(x: Any, _: object) -> bool:
         return bool(x.dim() == 0 and counts(x))
@@ -92,7 +101,8 @@ def _reading(watch: Watch, torch: Any, counts: Function) -> list[Replacement]:
         *functions(NUMBER, _COMPARISONS),
         *functions(SHAPE, _SHAPED_BY_NUMBERS),
         Replacement(torch.Tensor, "__getitem__", lambda call: _quick_unless_mask(call, masked(call))),
-        Replacement(torch.Tensor, "__format__", watch.timed(TEXT, "format(x)", writes_number)),
+        Replacement(torch.Tensor, "__format__", timed_call(TEXT, "format(x)", writes_number)),
+        Replacement(torch, "where", partial(_unless_compiling, torch, where)),
     ]
 
 
@@ -105,10 +115,18 @@ def _with_device(watch: Watch, torch: Any) -> list[Replacement]:
         (torch.cuda.Stream, "stream.synchronize()"),
         (torch.cuda.Event, "event.synchronize()"),
     ]
+
+    def over(x: Any) -> bool:
+        return bool(x.query())
+
+    marks = (torch.cuda.Stream, torch.cuda.Event)
     return [
-        *(Replacement(owner, "synchronize", watch.timed(ON_PURPOSE, call)) for owner, call in explicit),
+        *(
+            Replacement(owner, "synchronize", watch.timed(ON_PURPOSE, call, ready=over if owner in marks else None))
+            for owner, call in explicit
+        ),
         Replacement(torch.Tensor, "to", watch.timed(TO_HOST, "to()", _moves_to_cpu)),
-        Replacement(torch.Tensor, "cuda", watch.timed(FROM_HOST, "cuda()", _moves_from_cpu)),
+        Replacement(torch.Tensor, "cuda", watch.timed(TO_DEVICE, "cuda()", _moves_from_cpu)),
         Replacement(torch.Tensor, "__repr__", watch.timed(TEXT, "print(x)", _on_device)),
     ]
 

@@ -22,36 +22,58 @@ class Kind:
     """A way of waiting.
 
     Attributes:
+        name: A word for it.
         why: Why such a call waits.
         advice: What to do about it.
     """
 
+    name: str
     why: str
     advice: str
 
 
-ON_PURPOSE = Kind("waits on purpose", "Keep one a minibatch, after the optimiser's step; drop the others.")
+ON_PURPOSE = Kind("purpose", "waits on purpose", "Keep one a minibatch, after the optimiser's step; drop the others.")
 NUMBER = Kind(
+    "number",
     "needs a number",
     "Add up on the device and read once an epoch, or read the number of a few batches ago. Choose with where() "
-    "instead of if.",
+    "instead of if; look for NaN every so many batches.",
 )
 TO_HOST = Kind(
+    "to host",
     "copies to NumPy or to the CPU",
     "Leave the array where it is until the end; or queue the next batches first, then copy.",
 )
-FROM_HOST = Kind("copies from Python or NumPy", "Make such arrays before the loop, or take their memory over.")
+FROM_HOST = Kind(
+    "from host",
+    "copies from Python or NumPy",
+    "Make such arrays before the loop, or take the memory of a NumPy array over instead of copying it: "
+    "mxnet.nd.from_numpy(x, zero_copy=True).",
+)
+TO_DEVICE = Kind(
+    "to device",
+    "copies to the GPU from ordinary memory",
+    "Copy from pinned memory and do not wait: x.pin_memory().to(device, non_blocking=True).",
+)
 SHAPE = Kind(
+    "shape",
     "gives a shape that depends on numbers",
     "Keep the shape: multiply by the mask, or choose with where(condition, x, y).",
 )
-TEXT = Kind("writes numbers", "Write every so many batches, and what has been computed by then.")
+TEXT = Kind("text", "writes numbers", "Write every so many batches, and what has been computed by then.")
+INSIDE = Kind(
+    "inside",
+    "is a function of the framework that waits inside",
+    "Call it outside of the loop or less often; see whether it has an option that spares the wait.",
+)
 
 
 class Note(Protocol):
     """Takes note of a call that may wait, in the thread and from the frame of the call."""
 
-    def __call__(self, kind: Kind, call: str | None, seconds: float | None, *, ready: bool = False) -> None:
+    def __call__(
+        self, kind: Kind, call: str | None, seconds: float | None, *, ready: bool = False, elsewhere: bool = False
+    ) -> None:
         """Take note.
 
         Args:
@@ -59,6 +81,7 @@ class Note(Protocol):
             call: What the program wrote; ``None`` if the framework's function on the stack has to tell.
             seconds: How long it waited; ``None`` if nobody knows.
             ready: Whether it found ready what it needed.
+            elsewhere: Whether it cannot wait on this machine, but would on one with a GPU.
         """
 
 
@@ -115,7 +138,12 @@ class Watch:
         return getattr(self._thread, "inside", False)
 
     def timed(
-        self, kind: Kind, call: str, counts: Function | None = None, ready: Function | None = None
+        self,
+        kind: Kind,
+        call: str,
+        counts: Function | None = None,
+        ready: Function | None = None,
+        elsewhere: bool = False,
     ) -> Callable[[Function], Function]:
         """Make what replaces a function: it calls the function, and notes how long that took.
 
@@ -124,6 +152,7 @@ class Watch:
             call: What the program wrote.
             counts: Says of the arguments whether the call may wait; by default each may.
             ready: Says of the arguments whether what the call needs is there; by default it is not.
+            elsewhere: Whether it would wait on a machine with a GPU only.
 
         Returns:
             What makes the replacement.
@@ -141,7 +170,7 @@ class Watch:
                 finally:
                     seconds = time.perf_counter() - start
                     self._thread.inside = False
-                    self.note(kind, call, seconds, ready=there)
+                    self.note(kind, call, seconds, ready=there, elsewhere=elsewhere)
 
             return timed
 
