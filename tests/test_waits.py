@@ -558,7 +558,7 @@ def test_a_line_of_a_package_names_its_function(tmp_path):
     print(json.dumps(str(found)))
     """
 
-    assert "accuracy: retur" in told_by("pytorch", tmp_path, program)
+    assert "accuracy: re" in told_by("pytorch", tmp_path, program)
 
 
 def test_what_was_found_can_be_gone_through():

@@ -21,6 +21,8 @@ _LOOP_UP_TO = 0.8  # of the blocker's time, since blockers are not all equally l
 _LEFT_FROM = 0.25  # of the blocker's time that has to be left when its call returns
 _LOOKS = 3  # at what is left, to see whether there is a pipeline at all
 _HINDERED_BELOW = 0.75  # of the live pace; memory that both use may hinder a worker as well, but less
+_LOCKED_BELOW = 0.95  # of the live pace, where a lock explains it: both times are of one size, and add up to the pace
+_OF_ONE_SIZE = 0.2
 _WAITED = 10  # operations of a round that are waited for, one by one
 
 Act = Callable[[], object]
@@ -73,7 +75,8 @@ def measure_terms(pipe: Pipe, n: int, repeats: int) -> tuple[float, float, float
     A worker that is faster than the live loop falls asleep between operations, and each call has to wake it, which
     takes the frontend's time. And what frontend and worker do under a lock, such as that of two threads of Python, they
     cannot do at the same time, so that live operations follow each other more slowly than ``t1`` and ``t2`` say. So
-    where ``t2`` is less than the pace of the live loop, or much less than that of live operations, the pace is ``t1``.
+    where ``t2`` is less than the pace of the live loop, or much less than that of live operations, the pace is ``t1``;
+    less by a little is enough where ``t1`` is of the size of ``t2`` and both together would explain the pace.
 
     Medians of the rounds count, for ``t2`` the median of the differences within a round, so that neither a disturbance
     nor a slow change of the machine's speed does much harm. The first round warms up and does not count. Python's
@@ -120,7 +123,8 @@ def _terms(rounds: Sequence[_Round], behind: int, live: int) -> tuple[float, flo
     t2 = max(_median(each.both_s - each.blocker_s for each in rounds) / behind, 0.0)
     loop = _median(each.live_s for each in rounds) / live
     pace = _median(each.done_s - each.waited_s for each in rounds) / (live - 1)
-    if t2 < loop or t2 < _HINDERED_BELOW * pace:
+    locked = t2 < _LOCKED_BELOW * pace and pace <= t1 + t2 and t1 > _OF_ONE_SIZE * t2
+    if t2 < loop or t2 < _HINDERED_BELOW * pace or locked:
         t1 = max(loop, pace)
     return t1, t2, max(_median(each.waited_s for each in rounds) - t1 - t2, 0.0)
 
