@@ -177,6 +177,17 @@ def test_loop_that_outlasts_the_blocker_is_halved(simulated: Callable[..., Simul
     assert model.t1 == pytest.approx(1)
 
 
+def test_loop_is_halved_as_often_as_its_pace_demands(simulated: Callable[..., Simulated]):
+    """A loop that is far too long is not tried at each half."""
+    pipe = simulated(1, 3, blocker_s=20)
+    calls = itertools.count()
+    pipe.blocker = lambda: (next(calls), pipe.issue(20))
+    pipe.fit(n=1280, repeats=1)
+
+    # In the warm-up five, in the round that was too long two, and two in the one that was not.
+    assert next(calls) == 9
+
+
 def test_live_loop_is_not_halved(simulated: Callable[..., Simulated]):
     """The loop that no blocker has to outlast is as long as asked for: waking the first few times may be dearer."""
     pipe = simulated(2, 1, blocker_s=100)

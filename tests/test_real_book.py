@@ -13,6 +13,7 @@ from books import BIN, REPOSITORY, run, tabs
 from bs4 import BeautifulSoup, Tag
 
 from polybook.book import open_book, pages
+from polybook.facts import facts_of
 from polybook.obtain import Runner
 from polybook.page import Page
 from polybook.split import split
@@ -69,6 +70,20 @@ def test_each_tab_shows_the_real_outputs_of_its_framework(article: Tag, core: Pa
 
     assert ["".join(text.split()) for text in outputs_in_tabs(article, TITLES[framework])] == expected
     assert len(expected) >= 9
+
+
+@pytest.mark.parametrize("framework", TITLES)
+def test_no_two_cells_record_the_same_name(site: Path, framework: str):
+    """Of two values with one name prose would quote the last, also where it means the first."""
+    book = open_book(REPOSITORY)
+    runner, twice = Runner(book.options, say=print, warn=print, live=None), []
+    for page in (page for page in pages(book) if isinstance(page, Page)):
+        found = runner.look_up(framework, split(page, framework).code)
+        assert found.run is not None
+        names = [name for cell in found.run.cells for name in {*facts_of([cell]).values, *facts_of([cell]).claims}]
+        twice += [(page.docname, name) for name in names if names.count(name) > 1]
+
+    assert twice == []
 
 
 def figure_of(texts: list[str], label: str) -> float:

@@ -98,14 +98,14 @@ def measure_terms(pipe: Pipe, n: int, repeats: int) -> tuple[float, float, float
     live = behind = _below_capacity(n, pipe.capacity)
     with _no_collector():
         _round(pipe, FEWEST, FEWEST)  # warm up
-        _check_that_something_is_left(pipe)
+        alone_s = _checked_blocker_s(pipe)
         while behind >= FEWEST:
             rounds = [_round(pipe, behind, live)]
             if _outlasted(rounds):  # else there is no need to see it more often
                 rounds += [_round(pipe, behind, live) for _ in range(repeats - 1)]
             if _outlasted(rounds):
                 return _terms(rounds, behind, live)
-            behind //= 2
+            behind = _halved(behind, rounds[0].behind_s / behind, alone_s)
     raise FittingError(
         f"PipelineModel.fit: a loop of {2 * behind} operations takes longer than the blocker, which takes "
         f"{_median(each.blocker_s for each in rounds):.2g} s (allowed: a blocker that outlasts at least {FEWEST} "
@@ -116,6 +116,14 @@ def measure_terms(pipe: Pipe, n: int, repeats: int) -> tuple[float, float, float
 def _outlasted(rounds: Sequence[_Round]) -> bool:
     """Say whether the blocker kept the worker busy until the loop had ended."""
     return _median(each.call_s + each.behind_s - _LOOP_UP_TO * each.blocker_s for each in rounds) <= 0
+
+
+def _halved(behind: int, pace_s: float, blocker_s: float) -> int:
+    """Halve a loop that was too long, at once as often as its pace demands; whether it will do, the next try says."""
+    behind //= 2
+    while behind // 2 >= FEWEST and behind * pace_s > _LOOP_UP_TO * blocker_s:
+        behind //= 2
+    return behind
 
 
 def _terms(rounds: Sequence[_Round], behind: int, live: int) -> tuple[float, float, float]:
@@ -165,8 +173,8 @@ def _below_capacity(n: int, capacity: int | None) -> int:
     )
 
 
-def _check_that_something_is_left(pipe: Pipe) -> None:
-    """Check that the blocker runs on when its call has returned, and that it is waited for.
+def _checked_blocker_s(pipe: Pipe) -> float:
+    """Time the blocker alone; check that it runs on when its call has returned, and that it is waited for.
 
     A wait that finds nothing to do takes time as well, which is no blocker's.
     """
@@ -183,6 +191,7 @@ def _check_that_something_is_left(pipe: Pipe) -> None:
             "operation=lambda: engine.submit(torch.add, x, 1), and wait by wait=engine.wait_all. Otherwise take a "
             "larger blocker."
         )
+    return call_s + left_s
 
 
 @contextlib.contextmanager
