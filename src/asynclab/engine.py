@@ -13,7 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, Self
 
-from asynclab.errors import DeadlockError, EngineClosedError, InvalidCapacityError
+from asynclab.errors import DeadlockError, EngineClosedError
+from asynclab.quantities import check_capacity
 
 #: How long the end of the program waits for the running operation of an engine that nobody closed.
 _PATIENCE_S = 2.0
@@ -57,7 +58,8 @@ class Engine:
 
     def __init__(self, capacity: int | None = None) -> None:
         """Make an empty queue and start the worker."""
-        self._queue: queue.Queue[Any] = queue.Queue(_checked(capacity))
+        check_capacity("Engine", capacity)
+        self._queue: queue.Queue[Any] = queue.Queue(capacity or 0)  # where 0 stands for any number
         self._failed: list[Future] = []
         self._closed = False
         self._worker = threading.Thread(target=self._work, daemon=True)
@@ -133,18 +135,6 @@ def _value(argument: object) -> object:
         return argument
     argument._done.wait()  # it is done, unless another engine runs it: those of one engine run in order
     return argument._outcome()
-
-
-def _checked(capacity: int | None) -> int:
-    """The size of the queue, for which 0 stands for any number."""
-    if capacity is None:
-        return 0
-    if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
-        raise InvalidCapacityError(
-            f"Engine: the capacity is {capacity!r:.80} (allowed: an integer of at least 1, or None for any number).\n"
-            "Write for example Engine(capacity=4)."
-        )
-    return capacity
 
 
 def _refuse_inside(worker: threading.Thread, call: str) -> None:

@@ -1,6 +1,6 @@
 """Check the numbers that a model of time is made of (durations, counts, the capacity of a queue), and write durations.
 
-The lowest layer below ``fitting`` and ``pipeline``.
+The lowest layer below ``engine``, ``fitting`` and ``pipeline``.
 """
 
 from __future__ import annotations
