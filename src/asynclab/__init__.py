@@ -4,6 +4,7 @@ What the chapters and the exercises import. Loads only the standard library: a f
 once the program itself has imported it.
 """
 
+from asynclab.checking import check
 from asynclab.conditions import conditions
 from asynclab.engine import Engine, Future
 from asynclab.errors import (
@@ -58,6 +59,7 @@ __all__ = [
     "UnsupportedValueError",
     "Waits",
     "bars",
+    "check",
     "claim",
     "conditions",
     "crossover",

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-import re
 import sys
 from typing import Any, SupportsFloat, SupportsIndex
 
-from asynclab.errors import InvalidNameError, InvalidNumberError, UnsupportedValueError
+from asynclab.errors import InvalidNumberError, UnsupportedValueError
+from asynclab.ledger import LEDGER, check_name, told
 
 Number = SupportsFloat | SupportsIndex
 
 _HIDDEN = "application/papermill.record/"
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _THOUSANDS = "\N{NARROW NO-BREAK SPACE}"
@@ -53,15 +52,16 @@ def record(name: str, value: Number, unit: str = "", *, spread: Number | None = 
         InvalidNumberError: If a number is not finite, or the spread is negative (a ``ValueError``).
         UnsupportedValueError: If value or spread is no number, or the unit no text (a ``TypeError``).
     """
-    _check_name(name, "record", "value", "record('speedup', 3.2)")
+    check_name(name, "record", "value", "record('speedup', 3.2)")
     number = _number(value, f"record({name!r}): the value")
     relative = None if spread is None else _spread(spread, name)
     if not isinstance(unit, str):
         raise UnsupportedValueError(
-            f"record({name!r}): the unit is {_told(unit)} (allowed: a text, such as 'ms', '%' or '').\n"
+            f"record({name!r}): the unit is {told(unit)} (allowed: a text, such as 'ms', '%' or '').\n"
             f"The spread has to be named: record({name!r}, 3.2, 'times', spread=0.12)."
         )
     text = _readable(number) + (f"{_NO_BREAK}{unit}" if unit else "")
+    LEDGER.values[name] = text
     described = {"kind": "value", "name": name, "value": number, "unit": unit, "text": text, "spread": relative}
     _emit(text, {"scrapbook": {"name": name, "mime_prefix": _HIDDEN}, "polybook": described})
 
@@ -83,8 +83,9 @@ def claim(name: str, condition: object, *, must: bool = False) -> None:
         UnsupportedValueError: If the condition is no truth value, such as a ratio that was never compared (a
             ``TypeError``).
     """
-    _check_name(name, "claim", "claim", "claim('faster', ratio > 1)")
+    check_name(name, "claim", "claim", "claim('faster', ratio > 1)")
     holds = _truth(condition, name)
+    LEDGER.claims[name] = holds
     described = {"kind": "claim", "name": name, "holds": holds, "must": bool(must)}
     _emit("holds" if holds else "does not hold", {"polybook": described})
 
@@ -97,14 +98,6 @@ def _emit(text: str, metadata: dict[str, Any]) -> None:
     ipython.display.display({f"{_HIDDEN}text/plain": text}, metadata=metadata, raw=True)
 
 
-def _check_name(name: object, function: str, kind: str, example: str) -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InvalidNameError(
-            f"{function}: {_told(name)} is no name for a {kind} (allowed: lower-case letters, digits and "
-            f"underscores, a letter first).\nWrite for example {example}."
-        )
-
-
 def _number(value: object, where: str) -> int | float:
     """The finite number that a value is or holds; an integer stays one."""
     number, cause = None, None
@@ -114,7 +107,7 @@ def _number(value: object, where: str) -> int | float:
         cause = error
     if number is None:
         raise UnsupportedValueError(
-            f"{where} is {_told(value)} (allowed: an integer or float, or an array or tensor of one number).\n"
+            f"{where} is {told(value)} (allowed: an integer or float, or an array or tensor of one number).\n"
             "Reduce it to one number first, such as x.mean(); say what is true or false with claim()."
         ) from cause
     # math.isfinite would overflow for a very large integer.
@@ -170,17 +163,10 @@ def _truth(condition: object, name: str) -> bool:
         cause = error
     if truth not in (0, 1):
         raise UnsupportedValueError(
-            f"claim({name!r}): the condition is {_told(condition)} (allowed: True or False, or an array or tensor "
+            f"claim({name!r}): the condition is {told(condition)} (allowed: True or False, or an array or tensor "
             f"of one element that is true or false).\nCompare the number, for example claim({name!r}, ratio > 1)."
         ) from cause
     return bool(truth)
-
-
-def _told(value: object) -> str:
-    # Never the text of an array: it would be computed just to be shown, and is long.
-    if value is None or isinstance(value, bool | int | float | complex | str):
-        return f"{value!r:.80}"
-    return f"an object of type {type(value).__name__}"
 
 
 def _readable(number: int | float) -> str:

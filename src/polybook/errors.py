@@ -83,3 +83,7 @@ class Interrupted(PolybookError):
         """Remember which signal it was."""
         self.exit_status = 128 + signum
         super().__init__(f"stopped by signal {signum}")
+
+
+class WheelFailed(PolybookError):
+    """The wheel of a package could not be built."""

@@ -7,12 +7,14 @@ A page travels: read and checked (``page.py``), split into variants (``split.py`
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ConfigError as SphinxConfigError
 from sphinx.util import logging
@@ -20,16 +22,22 @@ from sphinx.util.console import red, yellow
 from sphinx.util.logging import is_suppressed_warning
 
 from polybook.errors import ConfigError, Failure, Interrupted, LockUnusable
+from polybook.notebook_options import REPOSITORY_VARIABLE, SITE_VARIABLE
 from polybook.obtain import Runner
 from polybook.options import DEFAULTS, config_file_options, read_options
 from polybook.session import Session
 from polybook.shown import GLUE_KEY, kept, shown_runs
+
+if TYPE_CHECKING:
+    from polybook.exporting import Exporter
 
 logger = logging.getLogger(__name__)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register configuration, the parser, the transform and the events."""
+    from polybook.builder import NotebooksBuilder
+    from polybook.buttons import SiteLink, depart_site_link, visit_site_link
     from polybook.quotes import ClaimDirective, FillQuotes, GivenRole, OtherwiseDirective, ValueRole
     from polybook.runs_table import ClaimsTableDirective, FillTables, RunsTableDirective, TableNode
     from polybook.tabs import (
@@ -45,12 +53,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
         visit_choice,
         visit_other_run,
     )
-    from polybook.written import remember_written
 
     # What has been imported lives as long as the process: no collection need walk through it again.
     gc.freeze()
     app.setup_extension("myst_nb")
     app.setup_extension("sphinx_design")
+    # For its configuration values, which its translator reads.
+    app.setup_extension("sphinx_markdown_builder")
+    app.add_builder(NotebooksBuilder)
     for name, default in DEFAULTS.items():
         app.add_config_value(name, default, "env")
     app.add_transform(GroupCells)
@@ -60,6 +70,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     skip_all: dict[str, Any] = dict.fromkeys(others, (skip_choice, None))
     app.add_node(OtherRun, html=(visit_other_run, depart_other_run), **skip_run)
     app.add_node(OnlyChoice, html=(visit_choice, pass_choice), **skip_all)
+    # In a choice, which other builders skip as a whole.
+    app.add_node(SiteLink, html=(visit_site_link, depart_site_link))
     app.add_transform(FillQuotes)
     app.add_role("value", ValueRole())
     app.add_role("given", GivenRole())
@@ -69,11 +81,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("polybook-runs", RunsTableDirective)
     app.add_directive("polybook-claims", ClaimsTableDirective)
     app.add_post_transform(FillTables)
+    app.connect("config-inited", _take_published)
     # After MyST-NB's own handler (500) has made its configuration.
     app.connect("builder-inited", _start, priority=600)
     app.connect("html-page-context", add_assets)
     app.connect("build-finished", copy_assets)
-    app.connect("build-finished", remember_written)
     app.connect("doctree-read", _note_glue)
     return {
         "parallel_read_safe": True,
@@ -81,12 +93,22 @@ def setup(app: Sphinx) -> dict[str, Any]:
     }
 
 
+def _take_published(_: Sphinx, config: Config) -> None:
+    """Take from the environment where the book is published: as configuration, so that Sphinx sees a change of it."""
+    if site := os.environ.get(SITE_VARIABLE):
+        config.html_baseurl = site
+    if config.polybook_notebooks and (repository := os.environ.get(REPOSITORY_VARIABLE)):
+        config.polybook_notebooks = {**config.polybook_notebooks, "repository": repository}
+
+
 def _start(app: Sphinx) -> None:
     """Make a session for this build; a wrong option stops it here."""
     from myst_nb.core.read import create_nb_reader
     from myst_nb.sphinx_ import SphinxEnvType
 
+    from polybook.buttons import AddButtons
     from polybook.parser import DroppedCell, Parser
+    from polybook.written import remember_written
 
     try:
         config_file = Path(app.srcdir, "_config.yml")
@@ -122,11 +144,29 @@ def _start(app: Sphinx) -> None:
     app.connect("env-purge-doc", _purge)
     app.connect("env-merge-info", _merge_info)
     # First, before anything works on pages that are broken.
-    app.connect("env-updated", lambda app, env: _finish(app, session, env), priority=100)
+    if options.notebooks:
+        app.add_transform(type("AddButtons", (AddButtons,), {"options": options.notebooks}))
+    exporter = _exporter(app, session)
+    app.connect("env-updated", lambda app, env: _finish(app, session, env, exporter), priority=100)
+    app.connect("build-finished", lambda app, error: remember_written(app, error, exporter))
+
+
+def _exporter(app: Sphinx, session: Session) -> Exporter | None:
+    """Have notebooks written, if the book wants any and the builder makes a site."""
+    from polybook.exporting import BUILDERS, Exporter
+
+    options = session.options
+    if options.notebooks is None or app.builder.name not in BUILDERS:
+        return None
+    exporter = Exporter(app, options, options.notebooks, session.runner)
+    # Last: by then every extension has had its say.
+    app.connect("doctree-resolved", exporter.page_resolved, priority=900)
+    app.connect("build-finished", exporter.finish)
+    return exporter
 
 
 def _values(app: Sphinx) -> dict[str, Any]:
-    names = [*DEFAULTS, "nb_execution_mode", "nb_execution_timeout", "nb_execution_in_temp"]
+    names = [*DEFAULTS, "nb_execution_mode", "nb_execution_timeout", "nb_execution_in_temp", "html_baseurl"]
     return {name: app.config[name] for name in names}
 
 
@@ -142,7 +182,7 @@ def _merge_info(_: Sphinx, env: BuildEnvironment, docnames: set[str], other: Bui
     kept(env).take(kept(other), docnames)
 
 
-def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
+def _finish(app: Sphinx, session: Session, env: BuildEnvironment, exporter: Exporter | None) -> list[str]:
     """Tell what was done, and which pages have to be written besides those that were read.
 
     If anything failed, tell that and end without a page written.
@@ -180,7 +220,7 @@ def _finish(app: Sphinx, session: Session, env: BuildEnvironment) -> list[str]:
     for broken in broken_claims(shown_runs(env)):
         # On each build, also of one that reads nothing: otherwise the second strict build would pass.
         logger.warning(broken, type="polybook", subtype="claim")
-    return pages_behind(app)
+    return pages_behind(app, exporter)
 
 
 def _notice(app: Sphinx, notices: list[Failure]) -> None:

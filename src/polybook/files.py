@@ -26,3 +26,15 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_if_other(path: Path, content: bytes) -> bool:
+    """Put a file in place unless it is there with the same content; tells whether it was not.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    write_whole(path, content)
+    return True

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from polybook.errors import ConfigError
+from polybook.notebook_options import NotebookOptions, read_notebook_options
 
 #: Tags that MyST-NB and Jupyter give a meaning to, both spellings where both are read.
 MYST_NB_TAGS = frozenset(
@@ -45,6 +46,7 @@ DEFAULTS: dict[str, Any] = {
     "polybook_variables": [],
     "polybook_runs": "runs",
     "polybook_require_recorded": False,
+    "polybook_notebooks": {},
 }
 
 #: Where set to 1, the same as ``polybook_require_recorded``: ``jupyter-book build`` takes no options of ours.
@@ -101,6 +103,7 @@ class Options:
         require_recorded: Whether a build fails when what a variant needs is met neither here nor by a recorded run.
         kernel_path: Folders that kernels import from besides their own environment, after it.
         commit: The book's commit, where the book was carried without its repository.
+        notebooks: How notebooks are exported; None if none are.
     """
 
     root: Path
@@ -118,6 +121,7 @@ class Options:
     require_recorded: bool = False
     kernel_path: tuple[Path, ...] = ()
     commit: str = ""
+    notebooks: NotebookOptions | None = None
 
 
 def read_options(values: Mapping[str, Any], root: Path) -> Options:
@@ -159,6 +163,7 @@ def read_options(values: Mapping[str, Any], root: Path) -> Options:
         runs=root / _inside("polybook_runs", raw["polybook_runs"]),
         require_recorded=_switch("polybook_require_recorded", raw["polybook_require_recorded"])
         or _environment_switch(REQUIRE_RECORDED),
+        notebooks=read_notebook_options(raw["polybook_notebooks"], str(values.get("html_baseurl") or ""), root),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from docutils import nodes
@@ -22,6 +23,29 @@ from polybook.tabs import choice_of_runs, framework_of, tab_set, unnumbered
 _NAME = re.compile(r"(?:(?P<framework>[a-z][a-z0-9_-]*)\.)?(?P<name>[a-z][a-z0-9_]*)")
 #: Shown for a value of a framework whose cells were not run.
 _NOT_RUN = "(not run)"
+
+
+#: Where the text of a value says whose it is: ``(framework, name)``.
+VALUE_KEY = "polybook_value"
+#: Where the container of a claim keeps its ``Reading``.
+READING_KEY = "polybook_reading"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is known of a claim whose text, or explanation, a page shows.
+
+    Attributes:
+        name: The claim's name.
+        framework: Whose claim it is.
+        holds: Whether it holds in the run that is shown, and so which of the two is shown.
+        unshown: The other one, its quotes unfilled.
+    """
+
+    name: str
+    framework: str
+    holds: bool
+    unshown: nodes.container
 
 
 class QuotedValue(nodes.Inline, nodes.Element):
@@ -220,7 +244,10 @@ class _Filler:
         text = [child for child in node.children if not isinstance(child, OtherwiseNode)]
         mark = "polybook-holds" if claim.holds else "polybook-does-not-hold"
         side = nodes.container(classes=["polybook-claim", mark])
-        side += text if claim.holds else explanations[0].children
+        shown, unshown = (text, explanations[0].children)[:: 1 if claim.holds else -1]
+        side += shown
+        # No child: nothing that looks at the page, such as the search, may find it.
+        side[READING_KEY] = Reading(name, framework, claim.holds, nodes.container("", *unshown))
         for inner in _outermost(side):
             owner = self._parse(inner)[1] or framework_of(inner) or framework
             inner.replace_self(self._side(inner, framework, run) if owner == framework else self.claim(inner, owner))
@@ -238,7 +265,8 @@ class _Filler:
         if name not in run.values:
             self._missing(node, framework, run, "value", run.values)
             return []
-        return [nodes.Text(run.values[name])]
+        text = run.values[name]
+        return [nodes.inline(text, text, classes=["polybook-value"], **{VALUE_KEY: (framework, name)})]
 
     def _framework(self, node: nodes.Element, owner: str) -> str:
         """Find out whose fact a node names; an empty text, and a failure, if that is open."""

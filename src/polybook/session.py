@@ -155,10 +155,12 @@ class Session:
             notebook.metadata["language_info"] = NotebookNode(LANGUAGE)
             return notebook
         page = prepared.page
+        variants = {name: split(page, name) for name in page.frameworks}
         shown_runs(env)[docname] = {
-            name: shown_variant(self.runner, split(page, name), prepared.offers.get(name, []))
-            for name in page.frameworks
+            name: shown_variant(self.runner, variant, prepared.offers.get(name, []))
+            for name, variant in variants.items()
         }
+        kept(env).cells[docname] = {name: variant.cells for name, variant in variants.items()}
         kept(env).sources[docname] = _digests(env, docname, _loaded(page))
         return merge(page, prepared.offers, {name: self.options.frameworks[name].title for name in page.frameworks})
 

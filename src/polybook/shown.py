@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 from polybook.errors import Failure
 from polybook.facts import Claim, facts_of
 from polybook.obtain import Runner
+from polybook.provenance import run_line
 from polybook.run import Offer, named_identity, run_label
-from polybook.variant import Variant
+from polybook.variant import Cell, Variant
 
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
 #: Where Sphinx's environment keeps what we know of its pages; raise the number when its shape changes. (Sphinx's own
 #: ``env_version`` is written into the search index, and a book without frameworks must not change by a byte.)
-_KEY = "polybook_5"
+_KEY = "polybook_6"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class ShownRun:
         noisy: Whether something disturbed it.
         values: How its recorded values read, by name.
         claims: What it claims.
+        line: Framework and version, machine and date, in one line.
     """
 
     identity: str
@@ -50,6 +52,7 @@ class ShownRun:
     noisy: bool
     values: Mapping[str, str]
     claims: tuple[Claim, ...]
+    line: str = ""
 
     @property
     def label(self) -> str:
@@ -108,12 +111,14 @@ class Kept:
         sources: The digests of the files that a page was made from.
         failures: What was found wrong with a page while it was read.
         unusable: The pages whose settings or cells could not be used.
+        cells: What each framework's kernel runs.
     """
 
     shown: ShownRuns = dataclasses.field(default_factory=dict)
     sources: PageSources = dataclasses.field(default_factory=dict)
     failures: dict[str, list[Failure]] = dataclasses.field(default_factory=dict)
     unusable: set[str] = dataclasses.field(default_factory=set)
+    cells: dict[str, dict[str, tuple[Cell, ...]]] = dataclasses.field(default_factory=dict)
 
     def forget(self, docname: str) -> None:
         """Forget a page."""
@@ -121,6 +126,7 @@ class Kept:
         self.sources.pop(docname, None)
         self.failures.pop(docname, None)
         self.unusable.discard(docname)
+        self.cells.pop(docname, None)
 
     def take(self, other: Kept, docnames: Iterable[str]) -> None:
         """Take pages over that another process has read."""
@@ -133,6 +139,8 @@ class Kept:
                 self.failures[docname] = other.failures[docname]
             if docname in other.unusable:
                 self.unusable.add(docname)
+            if docname in other.cells:
+                self.cells[docname] = other.cells[docname]
 
 
 def has_kept(env: BuildEnvironment) -> bool:
@@ -162,18 +170,19 @@ def shown_runs(env: BuildEnvironment) -> ShownRuns:
 
 def shown_variant(runner: Runner, variant: Variant, offers: Iterable[Offer]) -> ShownVariant:
     """Reduce what is shown of a variant to what is kept of it."""
+    title = runner.options.frameworks[variant.framework].title
     stale = runner.stale(variant.docname, variant.framework, variant.code)
     return ShownVariant(
         path=variant.path,
         code=variant.code,
         needs=variant.needs,
         cells=len(variant.cells),
-        runs=tuple(_shown_run(offer) for offer in offers),
-        stale=tuple(_shown_run(Offer(item.run, item.identity, item.name), "stale") for item in stale),
+        runs=tuple(_shown_run(offer, title) for offer in offers),
+        stale=tuple(_shown_run(Offer(item.run, item.identity, item.name), title, "stale") for item in stale),
     )
 
 
-def _shown_run(offer: Offer, state: str = "") -> ShownRun:
+def _shown_run(offer: Offer, title: str, state: str = "") -> ShownRun:
     """Reduce a run to what is kept of it."""
     run, facts = offer.run, facts_of(offer.run.cells)
     return ShownRun(
@@ -189,4 +198,5 @@ def _shown_run(offer: Offer, state: str = "") -> ShownRun:
         noisy=bool(run.noise),
         values={value.name: value.text for value in facts.values.values()},
         claims=tuple(facts.claims.values()),
+        line=run_line(title, offer),
     )

@@ -24,6 +24,8 @@ _EXECUTION_TAGS = {"raises-exception"}
 _SKIP_TAG = "skip-execution"
 #: Where ``merge`` leaves a note for ``tabs.py``, in a cell's metadata.
 DISPLAY_KEY = "polybook"
+#: And where it notes a code cell's place in the page's own notebook, for ``notebooks.py``.
+PLACE_KEY = "polybook_place"
 #: The mime prefix under which MyST-NB's ``glue`` keeps a value that is not displayed.
 _GLUE_PREFIX = "application/papermill.record/"
 #: What a page is written in when no kernel has said so.
@@ -81,6 +83,8 @@ def merge(page: Page, offers: Mapping[str, Sequence[Offer]], titles: Mapping[str
             group += 1
         previous_tagged = tagged or (previous_tagged and _is_invisible(cell))
         for copied in shown:
+            if titles and cell.cell_type == "code":
+                copied.metadata[PLACE_KEY] = index
             note = copied.metadata.get(DISPLAY_KEY)
             if note:
                 note["group"] = group

@@ -146,6 +146,42 @@ def framework_of(node: nodes.Node) -> str:
     return ""
 
 
+class Unfolded(nodes.General, nodes.Element):
+    """Stands for a dropdown where it is written otherwise; its first child is the title."""
+
+
+def keep_panels(document: nodes.document, framework: str) -> None:
+    """Put the content of one framework's panel in place of each synchronised tab set.
+
+    A tab set without such a panel goes; one of another group becomes its panels, one below the other.
+    """
+    # From the outside in. One that has gone with its panel is replaced in what nobody looks at any more.
+    for found in [node for node in document.findall(nodes.container) if is_component(node, "tab-set")]:
+        kept: list[nodes.Node] = []
+        for item in _elements(found):
+            label, content = _elements(item)
+            if label.get("sync_group") != SYNC_GROUP:
+                kept += [nodes.paragraph("", "", nodes.strong("", "", *label.children)), *content.children]
+            elif label["sync_id"] == framework:
+                kept += content.children
+        found.replace_self(kept)
+
+
+def unfold(document: nodes.document) -> None:
+    """Put an ``Unfolded`` in place of each dropdown."""
+    for node in [*document.findall(nodes.container)]:
+        if is_component(node, "dropdown"):
+            title = nodes.title("", "Details")
+            content = node.children
+            if node.get("has_title") and content:
+                title, content = nodes.title("", "", *content[0].children), content[1:]
+            node.replace_self(Unfolded("", title, *content))
+
+
+def _elements(node: nodes.Element) -> list[nodes.Element]:
+    return [child for child in node.children if isinstance(child, nodes.Element)]
+
+
 def choice_of_runs(readings: Sequence[Sequence[nodes.Node]], framework: str, offers: Sequence[str]) -> list[nodes.Node]:
     """Join what stands at one place for each run of a framework: once if all read the same.
 

@@ -14,21 +14,26 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from polybook.exporting import Exporter
 from polybook.runs_table import pages_with_table
 from polybook.shown import pages_with_glue, shown_runs
 
 _FILE = "polybook-written.json"
 
 
-def pages_behind(app: Sphinx) -> list[str]:
-    """List the pages whose files do not show the runs that they should."""
+def pages_behind(app: Sphinx, exporter: Exporter | None = None) -> list[str]:
+    """List the pages whose files do not show the runs that they should, or whose notebooks are not there."""
     written = _load(app).get(_site(app), {})
-    return sorted(docname for docname, shown in _identities(app).items() if written.get(docname) != shown)
+    return sorted(
+        docname
+        for docname, shown in _identities(app, exporter).items()
+        if written.get(docname) != shown or (exporter and exporter.missing(docname))
+    )
 
 
-def remember_written(app: Sphinx, error: Exception | None) -> None:
+def remember_written(app: Sphinx, error: Exception | None, exporter: Exporter | None = None) -> None:
     """Note what the site's files show, for ``build-finished``; only a build that wrote all of them may."""
-    shown = _identities(app)
+    shown = _identities(app, exporter)
     if error is not None or not shown:
         return
     known = _load(app)
@@ -37,10 +42,11 @@ def remember_written(app: Sphinx, error: Exception | None) -> None:
         _path(app).write_text(json.dumps(now, indent=1, sort_keys=True), "utf8")
 
 
-def _identities(app: Sphinx) -> dict[str, dict[str, str]]:
+def _identities(app: Sphinx, exporter: Exporter | None) -> dict[str, dict[str, str]]:
     """Give, for each page that shows anything of a run, what it shows: its own, other pages' values, tables of all."""
+    notebooks = {"(notebooks)": exporter.identity()} if exporter else {}
     own = {
-        docname: {name: " ".join(shown.identities) for name, shown in variants.items()}
+        docname: {name: " ".join(shown.identities) for name, shown in variants.items()} | notebooks
         for docname, variants in shown_runs(app.env).items()
     }
     everything = hashlib.sha256(repr(sorted(shown_runs(app.env).items())).encode()).hexdigest()

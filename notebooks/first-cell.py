@@ -1,0 +1,26 @@
+#@title Run this first: it sets the notebook up for $title { display-mode: "form" }
+def set_up():
+    import importlib.util, shutil, site, subprocess, sys
+
+    if importlib.util.find_spec("asynclab") is None:
+        pip = [sys.executable, "-m", "pip", "install", "-qq", "--retries", "1"]
+        uv = [shutil.which("uv"), "pip", "install", "-q", "--python", sys.executable]
+        for installer in [uv, pip] if uv[0] else [pip]:
+            done = subprocess.run([*installer, "--no-deps", "$wheel"], capture_output=True, text=True)
+            if done.returncode == 0:
+                break
+        else:
+            class NotSetUp(Exception):
+                _render_traceback_ = lambda self: str(self).splitlines()
+            why = [line for line in done.stderr.splitlines() if line.lower().startswith("error")]
+            raise NotSetUp("\n".join(["asynclab could not be loaded from $wheel: check the connection, "
+                                      "and run this cell again.", *(why or done.stderr.splitlines())[:1]]))
+        importlib.invalidate_caches()
+        if site.ENABLE_USER_SITE:
+            site.addsitedir(site.getusersitepackages())
+    import asynclab.preparing
+    asynclab.preparing.prepare("$framework", needs="$needs", wheel="$wheel", mirror="$mirror", made_with="$version")
+
+set_up()
+del set_up
+import asynclab

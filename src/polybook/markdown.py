@@ -1,0 +1,282 @@
+"""Write a piece of a page's tree as the Markdown of a notebook, which every front end renders alike.
+
+Builds on sphinx-markdown-builder's translator. What a notebook cannot link to, or show, is written so that nothing
+is lost: links within the site begin with ``SITE`` and are made addresses by ``notebooks.py``.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from typing import Any
+
+from docutils import nodes
+from sphinx.locale import admonitionlabels
+from sphinx.util.math import wrap_displaymath
+from sphinx_markdown_builder.contexts import IndentContext, SubContextParams, TableContext, TitleContext, WrappedContext
+from sphinx_markdown_builder.translator import MarkdownTranslator, pushing_context, pushing_status
+
+from polybook.onepage import Check, CheckNode
+from polybook.quotes import VALUE_KEY
+
+#: Stands for the address of the site's top folder.
+SITE = "polybook-site:/"
+#: What is said after a figure that was not measured by the reader.
+_THE_SITES = " (on the site)"
+
+
+class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
+    """Writes one piece of a page.
+
+    Args:
+        document: The document that the piece belongs to.
+        builder: The builder that resolved its references.
+        docname: The page.
+        level: How many headings the piece stands below.
+        query: What follows the address of a page of the site, such as ``?framework=mxnet``.
+
+    Attributes:
+        checks: The checks that stand in the piece, in order; cells of code, so that they come after it.
+    """
+
+    def __init__(self, document: nodes.document, builder: Any, docname: str, level: int, query: str = "") -> None:
+        """Begin with nothing written."""
+        super().__init__(document, builder)
+        self.docname = docname
+        self._query = query
+        self.checks: list[Check] = []
+        self._push_status(section_level=level)
+
+    # What cannot be written as it is.
+
+    def unknown_visit(self, node: nodes.Node) -> None:
+        """Go on with what is in it: of a node that nobody knows, the text is kept."""
+
+    def unknown_departure(self, node: nodes.Node) -> None:
+        """Nothing is to be closed."""
+
+    def visit_target(self, node: nodes.Element) -> None:
+        """Leave it out: a notebook's headings are its only targets."""
+        raise nodes.SkipNode
+
+    visit_comment = visit_index = visit_toctree = visit_system_message = visit_target
+    #: Solutions stay where they are.
+    visit_solution_node = visit_target
+
+    def _add_anchor(self, anchor: str) -> None:
+        """Add none, for the same reason."""
+
+    def visit_raw(self, node: nodes.Element) -> None:
+        """Keep what is HTML, except for scripts: no front end lets a notebook's prose run one."""
+        if "html" not in node.get("format", "").split() or "<script" in node.astext():
+            raise nodes.SkipNode
+        self.add(node.astext(), prefix_eol=isinstance(node.parent, nodes.Structural), suffix_eol=0)
+        raise nodes.SkipNode
+
+    # Text.
+
+    def visit_Text(self, node: nodes.Text) -> None:
+        """Write a text on one line, and escape what a notebook would take for maths, HTML or a column."""
+        text = node.astext().replace("\r", "")
+        if not self.status.preserve_line_breaks:
+            text = text.replace("\n", " ")
+        if self.status.escape_text:
+            for mark, written in (("\\", "\\\\"), ("*", "\\*"), ("`", "\\`"), ("$", "\\$"), ("_", "\\_")):
+                text = text.replace(mark, written)
+            text = text.replace("<", "&lt;").replace("[", "\\[").replace("]", "\\]")
+            text = self._in_table(text)
+        self.add(text)
+
+    def _in_table(self, text: str) -> str:
+        return text.replace("|", "\\|") if any(isinstance(ctx, TableContext) for ctx in self._ctx_queue) else text
+
+    def visit_literal(self, node: nodes.literal) -> None:
+        """Write code with as many backticks as it takes."""
+        text = self._in_table(node.astext().replace("\n", " "))
+        fence = "`" * (1 + max((len(run) for run in _runs_of_backticks(text)), default=0))
+        space = " " if text.startswith("`") or text.endswith("`") else ""
+        self.add(f"{fence}{space}{text}{space}{fence}")
+        raise nodes.SkipNode
+
+    def visit_inline(self, node: nodes.inline) -> None:
+        """Go on."""
+
+    def depart_inline(self, node: nodes.inline) -> None:
+        """Say whose figure it is."""
+        if VALUE_KEY in node:
+            self.add(_THE_SITES)
+
+    def visit_math(self, node: nodes.math) -> None:
+        """Write a formula in a line."""
+        self.add(f"${' '.join(node.astext().split())}$")
+        raise nodes.SkipNode
+
+    def visit_math_block(self, node: nodes.math_block) -> None:
+        """Write a formula by itself, with its number if it has one."""
+        text = "\n".join(line for line in node.astext().splitlines() if line.strip())
+        several = "\\\\" in text and not node.get("nowrap")
+        wrapped = wrap_displaymath(text, None, numbering=False).strip() if several else text
+        tag = f" \\tag{{{node['number']}}}" if node.get("number") else ""
+        body = wrapped.removeprefix("\\begin{equation*}").removesuffix("\\end{equation*}").strip()
+        self.add(f"$$\n{body}{tag}\n$$", prefix_eol=2, suffix_eol=2)
+        raise nodes.SkipNode
+
+    # Links and pictures.
+
+    @pushing_context
+    def visit_reference(self, node: nodes.reference) -> None:
+        """Link to another place, or to the page of the site."""
+        self._push_context(WrappedContext("[", f"]({self._address(node)})"))
+
+    def _address(self, node: nodes.Element) -> str:
+        if "refid" in node:
+            return self._from_here(f"#{node['refid']}")
+        address = str(node.get("refuri", ""))
+        if not node.get("internal") and "://" in address:
+            return address
+        return self._from_here(address) if "://" not in address and not address.startswith("mailto:") else address
+
+    def _from_here(self, address: str) -> str:
+        path, mark, anchor = address.partition("#")
+        here = self.builder.get_target_uri(self.docname)
+        joined = posixpath.normpath(posixpath.join(posixpath.dirname(here), path)) if path else here
+        joined += "/" * (path.endswith("/") and not joined.endswith("/"))
+        return f"{SITE}{joined}{self._query}{mark}{anchor}"
+
+    @pushing_context
+    def visit_download_reference(self, node: nodes.Element) -> None:
+        """Link to the file in the site."""
+        path = node.get("refuri") or f"{SITE}_downloads/{node.get('filename', '')}"
+        self._push_context(WrappedContext("[", f"]({path})"))
+
+    def visit_image(self, node: nodes.image) -> None:
+        """Show a picture from the site."""
+        uri = node["uri"]
+        if uri in self.builder.env.images:
+            uri = f"{SITE}_images/{self.builder.env.images[uri][1]}"
+        alone = isinstance(node.parent, nodes.Structural | nodes.figure | nodes.document)
+        text = " ".join(node.get("alt", "").split()).replace("[", "\\[").replace("]", "\\]")
+        self.add(f"![{text}]({uri})", prefix_eol=2 * alone, suffix_eol=2 * alone)
+        raise nodes.SkipNode
+
+    @pushing_context
+    def visit_caption(self, node: nodes.caption) -> None:
+        """Write a caption below its picture, with its number."""
+        self._push_context(WrappedContext("*", params=SubContextParams(2, 2)))
+        self.add(self._numbered("figure", node.parent, " "))
+
+    def _numbered(self, kind: str, node: nodes.Element, then: str = "") -> str:
+        """Give what a figure, table or exercise is called, such as ``Figure 2``; an empty text if it has no number."""
+        numbers = self.builder.env.toc_fignumbers.get(self.docname, {}).get(kind, {})
+        found = next((numbers[name] for name in node["ids"] if name in numbers), None)
+        if not found:
+            return ""
+        return str(self.config.numfig_format.get(kind, "%s") % ".".join(map(str, found))) + then
+
+    # Blocks.
+
+    @pushing_context
+    def visit_title(self, node: nodes.title) -> None:
+        """Write a heading, or what stands above a table or a box, in bold."""
+        if isinstance(node.parent, nodes.section):
+            self._push_context(TitleContext(self.status.section_level))
+        elif isinstance(node.parent, nodes.table):
+            self._push_context(WrappedContext("**", params=SubContextParams(2, 2)))
+            self.add(self._numbered("table", node.parent, " "))
+        else:
+            self._push_context(WrappedContext("**", params=SubContextParams(1, 2)))
+
+    @pushing_context
+    def visit_rubric(self, node: nodes.rubric) -> None:
+        """Write a heading that is none, in bold."""
+        self._push_context(WrappedContext("**", params=SubContextParams(2, 2)))
+
+    @pushing_status
+    def visit_section(self, node: nodes.section) -> None:
+        """Go a level down, unless it is a part of an exercise."""
+        inside = isinstance(node.parent, nodes.Admonition)
+        self._push_status(section_level=self.status.section_level + (not inside))
+
+    @pushing_context
+    def visit_admonition(self, node: nodes.Element) -> None:
+        """Write a box as a quotation."""
+        self._push_context(IndentContext("> ", empty=True, params=SubContextParams(2, 2)))
+
+    def _push_box(self, title: str) -> None:
+        """Begin a box of one of the standard kinds."""
+        label = admonitionlabels.get(title.lower().replace(" ", ""), title.capitalize())
+        self._push_context(IndentContext("> ", empty=True, params=SubContextParams(2, 2)))
+        self.add(f"**{label}**", suffix_eol=2)
+
+    @pushing_context
+    def visit_topic(self, node: nodes.Element) -> None:
+        """Write it as a box."""
+        self.visit_admonition(node)
+
+    visit_sidebar = visit_topic
+
+    def visit_exercise_node(self, node: nodes.Element) -> None:
+        """Begin an exercise with its number and its name."""
+        title = node.children[0]
+        number = self._numbered("exercise", node) or "Exercise"
+        name = title.astext().strip().removeprefix("Exercise").strip()
+        self.add(f"**{number}{' ' if name else ''}{name}**", prefix_eol=2, suffix_eol=2)
+        node.remove(title)
+
+    visit_exercise_enumerable_node = visit_exercise_node
+
+    def visit_Unfolded(self, node: nodes.Element) -> None:
+        """Begin what a click unfolds."""
+        title = node.children[0].astext().replace("<", "&lt;")
+        # Of HTML tags each front end lets these through; Markdown inside needs the empty lines.
+        self.add(f"<details>\n<summary>{title}</summary>", prefix_eol=2, suffix_eol=2)
+        node.remove(node.children[0])
+
+    def depart_Unfolded(self, node: nodes.Element) -> None:
+        """End it."""
+        self.add("</details>", prefix_eol=2, suffix_eol=2)
+
+    @pushing_context
+    def visit_term(self, node: nodes.Element) -> None:
+        """Write what is defined, in bold."""
+        self._push_context(WrappedContext("**", params=SubContextParams(2, 2)))
+
+    @pushing_context
+    def visit_definition(self, node: nodes.Element) -> None:
+        """Write a definition as a quotation."""
+        self._push_context(IndentContext("> ", empty=True, params=SubContextParams(2, 2)))
+
+    def visit_literal_block(self, node: nodes.literal_block) -> None:
+        """Write code that is shown only, fenced."""
+        language = node.get("language", "")
+        language = {"ipython3": "python", "default": "", "none": ""}.get(language, language)
+        longest = max((len(run) for run in _runs_of_backticks(node.astext())), default=0)
+        fence = "`" * max(3, longest + 1)
+        self.add(f"{fence}{language}\n{node.astext()}\n{fence}", prefix_eol=2, suffix_eol=2)
+        raise nodes.SkipNode
+
+    def visit_CheckNode(self, node: CheckNode) -> None:
+        """Keep it for the cell that follows."""
+        self.checks.append(node.check)
+        raise nodes.SkipNode
+
+
+def written(node: nodes.Node, translator: Callable[[], NotebookTranslator]) -> tuple[str, list[Check]]:
+    """Write a piece of a page.
+
+    Args:
+        node: The piece; it is used up.
+        translator: Makes a translator.
+
+    Returns:
+        Its Markdown, and the checks that stand in it.
+    """
+    made = translator()
+    node.walkabout(made)
+    made._pop_context(count=2**31)
+    text = "\n".join(line.rstrip() for line in made.ctx.make().splitlines())
+    return text.strip("\n"), made.checks
+
+
+def _runs_of_backticks(text: str) -> list[str]:
+    return [run for run in "".join(char if char == "`" else " " for char in text).split() if run]
