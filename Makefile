@@ -25,7 +25,7 @@ RETRIES ?= 2
 CARRY_PYTHON ?= 3.12
 CARRY_PLATFORM ?= x86_64-manylinux_2_28
 
-.PHONY: help book environments test accept lint bench serve solutions site record carry propose run-name pins debian-packages clean distclean
+.PHONY: help book environments test accept lint bench serve solutions notebooks lab site publish-notebooks run-notebooks record carry propose run-name pins debian-packages clean distclean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -38,7 +38,7 @@ environments: .venv-book/.ready ## Make the book's environment and one a framewo
 	@# Where Python may not write bytecode, every build would compile the project's own modules anew.
 	@$(BOOK)/python -m compileall -q src
 
-test: environments debian-packages .venv-dev/.ready ## Prove behaviour: linters and every test (what CI runs)
+test: environments debian-packages .venv-dev/.ready .venv-lab/.ready ## Prove behaviour: linters and every test (what CI runs)
 	@$(MAKE) --no-print-directory lint
 ifdef TESTS
 	$(DEV)/python -m pytest $(TESTS)
@@ -73,11 +73,24 @@ solutions: environments ## Build the site with the solutions of the exercises in
 	@{ cat _toc.yml; printf '  - caption: Solutions\n    chapters:\n      - glob: solutions/*\n'; } > _build/toc-with-solutions.yml
 	$(BOOK)/jupyter-book build . --toc _build/toc-with-solutions.yml --path-output _build/solutions $(if $(filter-out 0 no false,$(STRICT)),-W --keep-going)
 
+notebooks: environments ## Write the notebooks alone, into _build/notebooks (OUTPUTS=1 keeps their outputs)
+	$(if $(filter-out 0 no false,$(OUTPUTS)),POLYBOOK_OUTPUTS=1) $(BOOK)/jupyter-book build . --builder custom --custom-builder notebooks
+
+lab: environments .venv-lab/.ready ## Open a page as a notebook in JupyterLab: FRAMEWORK=pytorch PAGE=chapters/waiting
+	@$(BOOK)/python -m polybook lab $(if $(FRAMEWORK),--framework $(FRAMEWORK)) $(PAGE)
+
 serve: book ## Build, then show the site at a local address
 	$(BOOK)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
 
 site: ## Build the site that is published: no warnings, and no GPU page without a fresh recorded run
 	@$(MAKE) --no-print-directory book STRICT=1 REQUIRE_RECORDED=1
+
+publish-notebooks: ## Put the notebooks of the built site on the branch that Colab and the like open them from
+	@.ci/publish-notebooks
+
+# Where they are and in what image to run them may come from a workflow: make never expands either.
+run-notebooks: ## Run the notebooks in $IN as readers do: in a fresh environment of $PYTHON, or in containers of $IMAGE
+	@PYTHON="$(PYTHON)" .ci/run-notebooks "$${IN:-_build/notebooks}"
 
 record: run-name environments ## Run the pages that need a GPU, on a machine that has one, into runs/$RUN
 	$(BOOK)/python -m polybook run --record "runs/$$RUN" $(if $(FRAMEWORK),--framework $(FRAMEWORK)) --retries $(RETRIES) --needing gpu $(PAGES)
@@ -125,7 +138,8 @@ $(CURDIR)/.venv-uv/bin/uv:
 
 .venv-book/.ready: requirements/book.txt pyproject.toml | $(UV)
 .venv-dev/.ready: requirements/dev.txt pyproject.toml | $(UV)
-.venv-book/.ready .venv-dev/.ready: .venv-%/.ready:
+.venv-lab/.ready: requirements/lab.txt pyproject.toml | $(UV)
+.venv-book/.ready .venv-dev/.ready .venv-lab/.ready: .venv-%/.ready:
 	@rm -f $@
 	@[ -x .venv-$*/bin/python ] || $(UV) venv --quiet --clear --python 3.11 .venv-$*
 	$(UV) pip sync --quiet --compile-bytecode --python .venv-$*/bin/python requirements/$*.txt

@@ -5,24 +5,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from docutils import nodes
 from sphinx.builders.html import StandaloneHTMLBuilder
 
+#: Emitted with a page's name for each page whose notebooks are to be written.
+WRITE_EVENT = "polybook-write-notebooks"
+
 
 class NotebooksBuilder(StandaloneHTMLBuilder):
-    """Resolves every page as the builder of the site does, which makes its notebooks, and writes nothing else."""
+    """Gives pages the addresses that the builder of the site gives them, and writes none."""
 
     name = "notebooks"
+    # Else extensions would put their styles and scripts beside the notebooks.
+    format = "notebooks"
     epilog = "The notebooks are in %(outdir)s/notebooks."
 
-    def write_doc(self, docname: str, doctree: nodes.document) -> None:
-        """Write no page: its notebooks were written when it was resolved."""
-
-    def write_doc_serialized(self, docname: str, doctree: nodes.document) -> None:
-        """Index no page, but note its pictures."""
-        self.post_process_images(doctree)
+    def write(
+        self, build_docnames: Iterable[str] | None, updated_docnames: Iterable[str], method: str = "update"
+    ) -> None:
+        """Have the notebooks of pages written, and note their pictures."""
+        for docname in sorted({*(build_docnames or ()), *updated_docnames}):
+            doctree = self.env.get_doctree(docname)
+            for node in [*doctree.findall(nodes.container)]:
+                if node.get("nb_element") == "cell_code_output" and node.parent is not None:
+                    node.parent.remove(node)
+            self.post_process_images(doctree)
+            self.events.emit(WRITE_EVENT, docname)
 
     def finish(self) -> None:
         """Write no index, style or script, only the pictures that notebooks show."""

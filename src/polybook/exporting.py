@@ -51,6 +51,10 @@ class Exporter:
 
     def page_resolved(self, _: Sphinx, _doctree: nodes.document, docname: str) -> None:
         """Write a page's notebooks, for ``doctree-resolved``."""
+        self.write_page(self._app, docname)
+
+    def write_page(self, _: Sphinx, docname: str) -> None:
+        """Write a page's notebooks, unless that is just being done."""
         if self._resolving or docname not in shown_runs(self._app.env):
             return
         # References are resolved once more for each notebook, and that says that a tree was resolved.

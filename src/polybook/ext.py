@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register configuration, the parser, the transform and the events."""
-    from polybook.builder import NotebooksBuilder
+    from polybook.builder import WRITE_EVENT, NotebooksBuilder
     from polybook.buttons import SiteLink, depart_site_link, visit_site_link
     from polybook.quotes import ClaimDirective, FillQuotes, GivenRole, OtherwiseDirective, ValueRole
     from polybook.runs_table import ClaimsTableDirective, FillTables, RunsTableDirective, TableNode
@@ -61,6 +61,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # For its configuration values, which its translator reads.
     app.setup_extension("sphinx_markdown_builder")
     app.add_builder(NotebooksBuilder)
+    app.add_event(WRITE_EVENT)
     for name, default in DEFAULTS.items():
         app.add_config_value(name, default, "env")
     app.add_transform(GroupCells)
@@ -153,6 +154,7 @@ def _start(app: Sphinx) -> None:
 
 def _exporter(app: Sphinx, session: Session) -> Exporter | None:
     """Have notebooks written, if the book wants any and the builder makes a site."""
+    from polybook.builder import WRITE_EVENT
     from polybook.exporting import BUILDERS, Exporter
 
     options = session.options
@@ -161,6 +163,7 @@ def _exporter(app: Sphinx, session: Session) -> Exporter | None:
     exporter = Exporter(app, options, options.notebooks, session.runner)
     # Last: by then every extension has had its say.
     app.connect("doctree-resolved", exporter.page_resolved, priority=900)
+    app.connect(WRITE_EVENT, exporter.write_page)
     app.connect("build-finished", exporter.finish)
     return exporter
 

@@ -74,6 +74,8 @@ def one_page(document: nodes.document, framework: str, values: Mapping[str, str]
 def _is_of_the_site(node: nodes.Node) -> bool:
     if not isinstance(node, nodes.Element):
         return False
+    if node.get("nb_element") == "cell_code_output":
+        return True
     # A dropdown's classes are those of its title and body, and of what holds them.
     return bool(_OF_THE_SITE & {*node["classes"], *node.get("container_classes", ())})
 
