@@ -70,19 +70,23 @@ def _links(options: NotebookOptions, docname: str, framework: str, title: str) -
     """Give the links to one framework's notebook."""
     path = notebook_path(docname, framework)
     links = [
-        SiteLink("", f"Open in {launch.title}", address=options.launch_address(launch, path))
+        _link(launch.title, f"Open the notebook with {title} in {launch.title}", options.launch_address(launch, path))
         for launch in options.launch
     ]
-    links.append(SiteLink("", "Download the notebook", address="", file=path))
-    links.append(SiteLink("", "All notebooks (zip)", address="", file=archive_path(framework)))
+    links.append(_link("Download", f"Download the notebook with {title}", file=path))
     if options.local:
         page, mark, place = options.local.partition("#")
         after = f"?{SYNC_GROUP}={framework}{mark}{place}"
-        links.append(SiteLink("", "Open locally", address="", page=page, after=after))
-    for link in links:
-        link["title"] = f"{link.astext()}, with {title}"
+        links.append(_link("Open locally", f"How to run it with {title} on your machine", page=page, after=after))
+    links.append(_link("All as zip", f"Download all notebooks with {title}", file=archive_path(framework)))
+    lead = "Open in" if options.launch else "Notebook"
     paragraph = nodes.paragraph(classes=["polybook-open-links"])
+    paragraph += [nodes.inline(lead, lead), nodes.Text(" ")]
     for link in links:
         # A space between them, where no style sheet makes buttons of them.
         paragraph += [link, nodes.Text(" ")]
     return paragraph
+
+
+def _link(text: str, title: str, address: str = "", **place: str) -> SiteLink:
+    return SiteLink("", text, address=address, title=title, **place)

@@ -28,7 +28,7 @@ SERVICES = {
     "colab": ("Colab", "https://colab.research.google.com/github/{owner}/{name}/blob/{branch}/{path}"),
     "kaggle": ("Kaggle", "https://www.kaggle.com/kernels/welcome?src={repository}/blob/{branch}/{path}"),
     "studiolab": (
-        "SageMaker Studio Lab",
+        "Studio Lab",
         "https://studiolab.sagemaker.aws/import/github/{owner}/{name}/blob/{branch}/{path}",
     ),
 }
