@@ -58,8 +58,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     gc.freeze()
     app.setup_extension("myst_nb")
     app.setup_extension("sphinx_design")
-    # For its configuration values, which its translator reads.
-    app.setup_extension("sphinx_markdown_builder")
     app.add_builder(NotebooksBuilder)
     app.add_event(WRITE_EVENT)
     for name, default in DEFAULTS.items():

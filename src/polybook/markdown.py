@@ -25,6 +25,24 @@ SITE = "polybook-site:/"
 _THE_SITES = " (on the site)"
 
 
+class _Settings:
+    """Sphinx's configuration with what the translator asks for, at its defaults.
+
+    Its package would add it as an extension, and with that to the configuration of every book, which would build anew.
+    """
+
+    markdown_docinfo = markdown_anchor_sections = markdown_anchor_signatures = False
+    markdown_http_base = markdown_flavor = ""
+    markdown_bullet = "*"
+
+    def __init__(self, config: Any) -> None:
+        self._config = config
+
+    def __getattr__(self, name: str) -> Any:
+        """Give what is not set here."""
+        return getattr(self._config, name)
+
+
 class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
     """Writes one piece of a page.
 
@@ -46,6 +64,15 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         self._query = query
         self.checks: list[Check] = []
         self._push_status(section_level=level)
+
+    @property
+    def config(self) -> Any:
+        """The configuration, which Sphinx's translator sets when it is made."""
+        return self._settings
+
+    @config.setter
+    def config(self, value: Any) -> None:
+        self._settings = _Settings(value)
 
     # What cannot be written as it is.
 
