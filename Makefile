@@ -65,6 +65,7 @@ accept: environments .venv-dev/.ready ## Measure what we claim and print it as a
 	.venv-mxnet/bin/python benchmarks/waits_cost.py --check
 	$(DEV)/python benchmarks/claims.py chapters/cost-model chapters/overlap-and-memory $(LESSON)
 	$(DEV)/python benchmarks/build.py --check
+	$(DEV)/python benchmarks/notebooks.py
 
 bench: accept
 
@@ -122,6 +123,8 @@ pins: $(UV) ## Write the exact pins anew from the .in files
 	    $$([ -f $$overrides ] && echo --override $$overrides) \
 	    requirements/$$name.in -o requirements/$$name.txt; \
 	done
+	@# What a notebook's first cell makes MXNet's environment from, where the notebook's own Python is too new.
+	@grep -v '^ *#' requirements/mxnet.txt > src/asynclab/mxnet-pins.txt
 
 debian-packages:
 	@PACKAGES="$$(grep -v '^#' debian-packages.txt)" tests/debian-packages.sh
