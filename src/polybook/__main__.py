@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     _add(commands, _plan, "plan", "write the variants as JSON, to run them on another machine")
     _add(commands, _build, "build", "build the book; what jupyter-book takes can follow after `--`")
     _add(commands, _env, "env", "make the frameworks' environments, or bring them up to date")
+    _add(commands, _lab, "lab", "open a page as a notebook in JupyterLab, with a framework's kernel")
     return parser
 
 
@@ -83,6 +84,10 @@ def _add(commands: Any, command: Callable[[argparse.Namespace], int], name: str,
         parser.add_argument("rest", nargs="*", metavar="ARGUMENT", help="for `jupyter-book build`")
     if name == "env":
         parser.add_argument("names", nargs="*", metavar="F", help="frameworks (default: all)")
+    if name == "lab":
+        parser.add_argument("page", nargs="?", metavar="PAGE", help="docname or path (default: the first)")
+        parser.add_argument("--framework", metavar="F", help="whose kernel (default: the book's first)")
+        parser.add_argument("--no-browser", action="store_true", help="only say at which address it is")
 
 
 def _count(text: str) -> int:
@@ -163,6 +168,12 @@ def _env(arguments: argparse.Namespace) -> int:
     for name in make_environments(config_file_options(arguments.book), arguments.names, _say):
         print(f"environment of {name}: made")
     return 0
+
+
+def _lab(arguments: argparse.Namespace) -> int:
+    from polybook.lab import lab
+
+    return lab(arguments)
 
 
 def _say(text: str) -> None:

@@ -36,6 +36,7 @@ class _Settings:
     markdown_bullet = "*"
 
     def __init__(self, config: Any) -> None:
+        """Keep the book's own."""
         self._config = config
 
     def __getattr__(self, name: str) -> Any:
@@ -72,6 +73,7 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
 
     @config.setter
     def config(self, value: Any) -> None:
+        """Set it."""
         self._settings = _Settings(value)
 
     # What cannot be written as it is.
