@@ -1,21 +1,25 @@
 """The workflows of GitHub Actions: sound by schema, by a security linter and by our own rules, each seen to refuse.
 
 No workflow runs in a test; what they call does: the Makefile's targets, and the script that opens a pull request, with
-a remote and a ``gh`` of the test's own.
+a remote and a ``gh`` of the test's own. The scripts for notebooks have tests of their own (``test_publishing.py``).
 """
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
+import runpy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from books import BIN, REPOSITORY, Built, run
+from clones import Clone, make_clone
+
+from polybook.notebook_options import REPOSITORY_VARIABLE, SITE_VARIABLE
+from polybook.options import config_file_options
 
 GITHUB = REPOSITORY / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").iterdir())
@@ -24,6 +28,14 @@ CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1"
 MAKE = re.compile(r"make ([a-z-]+)")
 #: One sentence for the page of a workflow's run, with nothing in it that a shell would act on.
 NOTE = re.compile(r'echo "::notice title=[\w ]+::[\w ,.\'()]+"')
+SCRIPT = re.compile(r"\.ci/[a-z-]+")
+#: What speaks to GitHub, and what a job that calls it may therefore write.
+MAY_WRITE = {
+    "make propose": {("contents", "write"), ("pull-requests", "write")},
+    "make publish-notebooks": {("contents", "write")},
+    ".ci/report-notebooks": {("issues", "write")},
+}
+DEPLOYMENT = {("pages", "write"), ("id-token", "write")}
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
 USES = re.compile(r"^\s*(?:- )?uses:\s*(.*)$", re.MULTILINE)
 VERSION = re.compile(r"\S+ # v\d+\.\d+\.\d+")
@@ -40,6 +52,7 @@ HOLES = {
     "unpinned-images": ("test", "@sha256:", ":"),
     "artipacked": ("record", "persist-credentials: false", "clean: true"),
     "excessive-permissions": ("publish", "permissions: {}", "permissions: write-all"),
+    "unsound-condition": ("notebooks", "if: always() &&", "if: |\n      ${{ always() }} &&"),
     "dangerous-triggers": ("test", "  pull_request:", "  pull_request_target:"),
 }
 BREACHES = [
@@ -51,6 +64,18 @@ BREACHES = [
     ("not one call", "record", "run: make record", "run: make record RUN=${{ inputs.run }}"),
     ("not one call", "record", "names no runner", "names $(make record)"),
     ("not one call", "test", "run: .ci/run", "run: pytest"),
+    ("not one call", "notebooks", "run: make run-notebooks", "run: make run-notebooks IMAGE=${{ inputs.image }}"),
+    ("no script", "test", "run: .ci/run", "run: .ci/run-it"),
+    ("sees the token", "publish", "          POLYBOOK_SITE:", "          GH_TOKEN: ${{ github.token }}\n          X:"),
+    (
+        "sees the token",
+        "record",
+        "    env:\n      # Make",
+        "    env:\n      GH_TOKEN: ${{ github.token }}\n      # Make",
+    ),
+    ("may write contents", "publish", "contents: read # to check", "contents: write # to check"),
+    ("may write issues", "publish", "pages: read # to ask", "issues: write # to ask"),
+    ("may write pages", "notebooks", "contents: read # to check", "pages: write # to check"),
     ("not pinned", "test", CHECKOUT, "actions/checkout@v7 # v7.0.1"),
     ("not pinned", "test", CHECKOUT, "actions/checkout@3d3c42e # v7.0.1"),
     ("no version", "test", CHECKOUT, CHECKOUT.partition(" #")[0]),
@@ -59,9 +84,6 @@ BREACHES = [
     ("shell is set", "test", "run: .ci/run", "run: .ci/run\n        shell: sh"),
     ("continue-on-error is set", "test", "run: .ci/run", "run: .ci/run\n        continue-on-error: true"),
 ]
-
-#: What the script and the Makefile may find on the path; a test takes from it what is to be missing.
-PROGRAMS = ("bash", "cat", "date", "dirname", "env", "git", "make", "mktemp", "rm")
 
 
 def schema(*paths: Path, name: str = "github-workflows") -> Built:
@@ -90,7 +112,27 @@ def wrong_command(command: str) -> str | None:
     if called:
         targets = re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text("utf8"), re.MULTILINE)
         return None if called[1] in targets else f"the Makefile has no target {called[1]}"
-    return None if command == ".ci/run" or NOTE.fullmatch(command) else f"{command!r} is not one call of make"
+    if SCRIPT.fullmatch(command):
+        return None if os.access(REPOSITORY / command, os.X_OK) else f"there is no script {command}"
+    return None if NOTE.fullmatch(command) else f"{command!r} is not one call of make"
+
+
+def wrong_trust(name: str, job: dict[str, Any]) -> list[str]:
+    """What is wrong with whom a job trusts: only what speaks to GitHub sees a token, only a job with that may write."""
+    speaks = [step for step in job["steps"] if step.get("run") in MAY_WRITE]
+    sees = [step for step in job["steps"] if "github.token" in str(step.get("env"))]
+    found = [f"{step.get('run')} of {name} sees the token" for step in sees if step not in speaks]
+    found += [f"the whole of {name} sees the token"] * ("github.token" in str(job.get("env")))
+    asked = {(scope, access) for scope, access in job.get("permissions", {}).items() if access == "write"}
+    allowed = {grant for step in speaks for grant in MAY_WRITE[step["run"]]} | (
+        DEPLOYMENT if uses(job, "deploy-pages") else set()
+    )
+    return found + [f"{name} may write {scope} for nothing" for scope, _ in sorted(asked - allowed)]
+
+
+def uses(job: dict[str, Any], action: str) -> bool:
+    """Whether a job uses an action of GitHub's."""
+    return any(str(step.get("uses")).startswith(f"actions/{action}@") for step in job["steps"])
 
 
 def problems(path: Path) -> list[str]:
@@ -100,6 +142,8 @@ def problems(path: Path) -> list[str]:
     found = [f"{name} has no timeout-minutes" for name, job in document["jobs"].items() if "timeout-minutes" not in job]
     if document.get("defaults") != {"run": {"shell": "bash"}}:
         found.append("bash is not the shell by name: a failure left of a pipe would pass")
+    for name, job in document["jobs"].items():
+        found += wrong_trust(name, job)
     for mapping in mappings(document["jobs"]):
         found += [f"{key} is set in a job" for key in ("continue-on-error", "shell", "defaults") if key in mapping]
         if isinstance(mapping.get("run"), str):
@@ -173,77 +217,10 @@ def test_our_rules_refuse_a_breach(broken: Callable[..., Path], problem: str, na
     assert problem in found[0]
 
 
-@dataclass(frozen=True)
-class Clone:
-    """A clone as a workflow has it: shallow, and on no branch.
-
-    Attributes:
-        root: The clone.
-        remote: What it was cloned from, without a work tree.
-        programs: All that the path holds.
-    """
-
-    root: Path
-    remote: Path
-    programs: Path
-
-    def make(self, *arguments: str) -> Built:
-        """Call make in the clone."""
-        return run("make", *arguments, cwd=self.root)
-
-    def git(self, *arguments: str, cwd: Path | None = None) -> str:
-        """Ask git."""
-        asked = run("git", *arguments, cwd=cwd or self.root)
-        assert asked.status == 0, asked.output
-        return asked.output
-
-    def program(self, name: str, line: str = "") -> None:
-        """Put a program on the path that notes how it is called, and then runs a line of shell."""
-        log, path = self.programs.with_name(name), self.programs / name
-        path.write_text(f"#!/usr/bin/env bash\nprintf '%s\\n' \"$@\" $'\\f' >> '{log}'\n{line}\n", "utf8")
-        path.chmod(0o755)
-
-    def calls(self, name: str) -> list[list[str]]:
-        """How that program was called: the lines of its arguments, call by call."""
-        return [
-            call.strip("\n").split("\n") for call in self.programs.with_name(name).read_text("utf8").split("\f")[:-1]
-        ]
-
-    def branches(self) -> list[str]:
-        """The branches of the remote other than main."""
-        found = self.git("for-each-ref", "--format=%(refname:short)", "refs/heads", cwd=self.remote).split()
-        return [name for name in found if name != "main"]
-
-
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
     """A clone with recorded runs, without any setting of who runs the tests."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    for name in PROGRAMS:
-        (programs / name).symlink_to(shutil.which(name) or f"no {name}")
-    for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "RUN", "FRAMEWORK", "PAGES", "RETRIES", "GITHUB_ACTIONS"):
-        monkeypatch.delenv(name, raising=False)
-    person = {f"GIT_{role}_{key}": "tests@invalid" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
-    settings = {"PATH": str(programs), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-    for name, value in (settings | person).items():
-        monkeypatch.setenv(name, value)
-
-    origin, found = tmp_path / "origin", Clone(tmp_path / "clone", tmp_path / "remote", programs)
-    (origin / "runs" / "gpu").mkdir(parents=True)
-    for name in ("kept", "changed", "removed"):
-        (origin / "runs" / "gpu" / f"{name}.json").write_text(f"{name}\n", "utf8")
-    for name in ("Makefile", "requirements/uv.txt", ".ci/propose-runs"):
-        (origin / name).parent.mkdir(exist_ok=True)
-        shutil.copy(REPOSITORY / name, origin / name)
-    found.git("init", "--quiet", "--initial-branch=main", cwd=origin)
-    found.git("add", ".", cwd=origin)
-    found.git("commit", "--quiet", "--message=First", cwd=origin)
-    found.git("commit", "--quiet", "--message=Second", "--allow-empty", cwd=origin)
-    found.git("clone", "--quiet", "--bare", str(origin), str(found.remote), cwd=tmp_path)
-    found.git("clone", "--quiet", "--depth=1", found.remote.as_uri(), str(found.root), cwd=tmp_path)
-    found.git("checkout", "--quiet", "--detach")
-    return found
+    return make_clone(tmp_path, monkeypatch)
 
 
 def change_runs(clone: Clone) -> None:
@@ -385,3 +362,55 @@ def test_site_is_the_strict_book():
 
     assert planned.status == 0, planned.output
     assert re.search(r"make.* book STRICT=1 REQUIRE_RECORDED=1$", planned.output, re.MULTILINE)
+
+
+def jobs(name: str) -> dict[str, Any]:
+    """The jobs of a workflow."""
+    found = yaml.safe_load((GITHUB / "workflows" / f"{name}.yml").read_text("utf8"))["jobs"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_buttons_lead_somewhere():
+    """The site is deployed after the notebooks that its buttons open, and those come from the same build."""
+    publish = jobs("publish")
+
+    assert publish["deploy"]["needs"] == ["build", "notebooks"]
+    assert publish["notebooks"]["needs"] == "build"
+    handed, taken = (
+        next(step["with"] for name in publish for step in publish[name]["steps"] if f"/{action}@" in str(step))
+        for action in ("upload-artifact", "download-artifact")
+    )
+    assert handed["path"].split() == [f"{taken['path']}/notebooks", f"{taken['path']}/wheels"]
+    assert handed["name"] == taken["name"]
+
+
+def test_site_knows_where_it_is_published():
+    """The build is told the site's address, by GitHub itself, and the repository, by the names that polybook reads."""
+    steps = jobs("publish")["build"]["steps"]
+
+    told = next(step["env"] for step in steps if step.get("run") == "make site")
+    assert told == {
+        SITE_VARIABLE: "${{ steps.pages.outputs.base_url }}",
+        REPOSITORY_VARIABLE: "https://github.com/${{ github.repository }}",
+    }
+    asked = next(step for step in steps if step.get("id") == "pages")
+    assert asked["uses"].startswith("actions/configure-pages@")
+
+
+def test_notebooks_go_to_the_branch_that_buttons_name():
+    """The script's branch is the book's."""
+    notebooks = config_file_options(REPOSITORY).notebooks
+
+    assert notebooks
+    assert f"\nbranch={notebooks.branch}\n" in (REPOSITORY / ".ci" / "publish-notebooks").read_text("utf8")
+
+
+def test_report_knows_every_job():
+    """What the issue speaks of are the jobs that it waits for, whatever they came to."""
+    found = jobs("notebooks")
+    script = runpy.run_path(str(REPOSITORY / ".ci" / "report-notebooks"), run_name="script")
+
+    assert [*found] == [*found["report"]["needs"], "report"]
+    assert [*script["WHERE"]] == found["report"]["needs"]
+    assert found["report"]["if"].startswith("always()")
