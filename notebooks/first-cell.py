@@ -13,8 +13,9 @@ def set_up():
             class NotSetUp(Exception):
                 _render_traceback_ = lambda self: str(self).splitlines()
             why = [line for line in done.stderr.splitlines() if line.lower().startswith("error")]
-            raise NotSetUp("\n".join(["asynclab could not be loaded from $wheel: check the connection, "
-                                      "and run this cell again.", *(why or done.stderr.splitlines())[:1]]))
+            told = ("asynclab could not be installed from $wheel: check the connection, or whether packages may be "
+                    "added to this Python, and run this cell again.")
+            raise NotSetUp("\n".join([told, *(why or done.stderr.splitlines())[:1]]))
         importlib.invalidate_caches()
         if site.ENABLE_USER_SITE:
             site.addsitedir(site.getusersitepackages())

@@ -47,3 +47,28 @@ class NewProcessError(AsynclabError, RuntimeError):
 
 class FittingError(AsynclabError, RuntimeError):
     """A model could not be fitted to what was measured."""
+
+
+class PreparationError(AsynclabError, RuntimeError):
+    """A notebook could not be set up; shown as its sentence, not as a traceback.
+
+    Attributes:
+        reason: One line that the installer gave; empty if there is none.
+    """
+
+    def __init__(self, sentence: str, reason: str = "") -> None:
+        """Make one from the sentence for the reader and the installer's own line."""
+        super().__init__(sentence)
+        self.reason = reason
+
+    def _render_traceback_(self) -> list[str]:
+        """Tell IPython what to show instead of a traceback."""
+        return [str(self), *([f"The reason given: {self.reason}"] if self.reason else [])]
+
+
+class ElsewhereError(AsynclabError, RuntimeError):
+    """A notebook's cells cannot run in another interpreter's kernel, or no longer do."""
+
+    def _render_traceback_(self) -> list[str]:
+        # IPython's hook: the reader of a notebook is told what to do, without the way through our modules.
+        return [f"{type(self).__name__}: {self}"]
