@@ -1,4 +1,4 @@
-"""The real book's notebooks: what each file of them may and may not hold, and that every link and button leads somewhere.
+"""The real book's notebooks: what each file may and may not hold, and that every link and button leads somewhere.
 
 The book is built twice, with and without knowing where it will be published; no cell runs for it.
 """
