@@ -58,7 +58,7 @@ class Image:
 IMAGES = {
     "3.12": Image("3.12", HOSTED, True, ("pytorch", "mxnet")),
     "3.13": Image("3.13", HOSTED, False, ("pytorch", "mxnet")),
-    "3.11": Image("3.11", ("ipykernel",), False, ("mxnet",)),
+    "3.11": Image("3.11", ("ipykernel",), True, ("pytorch", "mxnet")),
 }
 
 

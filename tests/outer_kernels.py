@@ -120,12 +120,18 @@ class Kernel:
                 act()
 
         def answer(message: dict[str, Any]) -> None:
+            # A reader sees what was printed before; this client asks for input first.
+            with contextlib.suppress(Empty):
+                while True:
+                    note(self.client.get_iopub_msg(timeout=0.3))
             outputs.append(nbformat.from_dict({"output_type": "stream", "text": message["content"]["prompt"]}))
             text = next(left)
             if text is not None:
                 self.client.input(text)
 
-        reply = self.client.execute_interactive(code, timeout=30, output_hook=note, stdin_hook=answer, allow_stdin=True)
+        # Without `stop_on_error`: a kernel throws away the cell that comes at once after a failure.
+        options = {"allow_stdin": True, "stop_on_error": False, "timeout": 30}
+        reply = self.client.execute_interactive(code, output_hook=note, stdin_hook=answer, **options)
         return Ran(outputs, reply["content"])
 
     def printed_later(self) -> tuple[str, str]:

@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FrameType
@@ -163,7 +164,7 @@ def on_interrupt(handler: Callable[[int, FrameType | None], object]) -> Iterator
 
 
 def _messages(inner: InnerKernel) -> Iterator[Message]:
-    """Yield what comes, output before requests for input, until the kernel ends and all is read."""
+    """Yield what comes, until the kernel ends and all is read."""
     import zmq
 
     poller = zmq.Poller()
@@ -173,9 +174,21 @@ def _messages(inner: InnerKernel) -> Iterator[Message]:
         # Looked at before: what the kernel has sent by its end is here by then.
         alive = is_alive(inner)
         ready = dict(poller.poll(POLL_MS))
-        if ready:
-            yield _received(inner, inner.iopub if inner.iopub in ready else inner.stdin)
+        if inner.stdin in ready:
+            yield from _just_before(inner)
+            yield _received(inner, inner.stdin)
+        elif ready:
+            yield _received(inner, inner.iopub)
         elif not alive:
+            return
+
+
+def _just_before(inner: InnerKernel) -> Iterator[Message]:
+    """Yield the output that belongs before a question, which may overtake it: they come through different sockets."""
+    deadline_s = time.monotonic() + POLL_MS / 1000
+    while inner.iopub.poll(max(0, int(1000 * (deadline_s - time.monotonic())))):
+        yield _received(inner, inner.iopub)
+        if time.monotonic() > deadline_s:  # a thread prints on and on
             return
 
 

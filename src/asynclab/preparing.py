@@ -38,7 +38,7 @@ _SHARED = {
 _OPTIONAL = {"threadpoolctl"}
 _TITLES = {"pytorch": "PyTorch", "mxnet": "MXNet"}
 _NO_GPU = (
-    "This chapter wants a GPU and {title} finds none here, so that its cells compute on the processor: in Colab choose "
+    "This chapter wants a GPU and {title} finds none here, so its cells compute on the processor: in Colab choose "
     "one under Runtime > Change runtime type, elsewhere open this notebook on a machine that has one."
 )
 

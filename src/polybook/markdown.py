@@ -281,7 +281,8 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         language = {"ipython3": "python", "default": "", "none": ""}.get(language, language)
         longest = max((len(run) for run in _runs_of_backticks(node.astext())), default=0)
         fence = "`" * max(3, longest + 1)
-        self.add(f"{fence}{language}\n{node.astext()}\n{fence}", prefix_eol=2, suffix_eol=2)
+        code = node.astext().strip("\n")
+        self.add(f"{fence}{language}\n{code}\n{fence}", prefix_eol=2, suffix_eol=2)
         raise nodes.SkipNode
 
     def visit_CheckNode(self, node: CheckNode) -> None:

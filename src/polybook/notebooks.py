@@ -220,10 +220,15 @@ def _with_links(pieces: Iterable[Piece], subject: Subject, builder: Any) -> Iter
     for piece in pieces:
         yield piece
         if piece.heading:
-            figures = f" The site's figures: {subject.run.line}." if subject.run else ""
+            figures = f" The site's figures: {_explained(subject.run.line)}." if subject.run else ""
             yield Piece("markdown", f"From *{subject.title}*: [this page on the site]({page}).{figures}")
             break
     yield from pieces
+
+
+def _explained(line: str) -> str:
+    """Say in words what a page's own card would explain."""
+    return line.removesuffix(" · noisy") + ", while other work disturbed the machine" * line.endswith(" · noisy")
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:

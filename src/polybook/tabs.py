@@ -164,7 +164,8 @@ def keep_panels(document: nodes.document, framework: str) -> None:
                 kept += [nodes.paragraph("", "", nodes.strong("", "", *label.children)), *content.children]
             elif label["sync_id"] == framework:
                 kept += content.children
-        found.replace_self(kept)
+        # Not `replace_self`, which refuses to lose a tab set's classes where no panel is kept, or hands them on.
+        found.parent.replace(found, kept)
 
 
 def unfold(document: nodes.document) -> None:
