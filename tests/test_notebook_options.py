@@ -88,7 +88,7 @@ def test_the_address_of_the_site_ends_in_a_slash():
         ({"launch": "colab"}, "`polybook_notebooks: launch` is 'colab', but has to be a list"),
         ({"launch": ["colob"]}, "holds 'colob' (known services: colab, kaggle, studiolab)"),
         ({"launch": [{"title": "x"}]}, "Name one of them, or write `{title: ..., address: ...}`"),
-        ({"launch": [{"title": "x", "address": "https://x.example/{branche}"}]}, "{branche}"),
+        ({"launch": [{"title": "x", "address": "https://x.example/{commit}"}]}, "{commit}"),
         ({"launch": [{"title": "x", "address": "https://x.example/{path"}]}, "https://x.example/{path"),
         ({"launch": [{"title": "x", "address": "javascript:{path}"}]}, "javascript:"),
         ({"repository": "some/course"}, "has to look like https://github.com/owner/name"),
