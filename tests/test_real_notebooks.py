@@ -138,6 +138,14 @@ def test_no_notebook_shows_how_it_was_written(site: Path, framework: str, chapte
 
 
 @pytest.mark.parametrize(("framework", "chapter"), CASES)
+def test_prose_speaks_of_nothing_that_a_notebook_lacks(local: Path, framework: str, chapter: str):
+    """No tab to choose, nothing to click, and no build that the reader could mean to be this one."""
+    text = "\n".join(sources(local, framework, chapter, "markdown"))
+
+    assert re.findall(r"(?i)\b(?:tabs?|click|this (?:build|site))\b", text) == []
+
+
+@pytest.mark.parametrize(("framework", "chapter"), CASES)
 def test_no_code_names_the_other_framework(local: Path, framework: str, chapter: str):
     """The code of a notebook is that of its framework, and parses."""
     for source in sources(local, framework, chapter, "code"):

@@ -13,6 +13,7 @@ import re
 import zipfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from polybook.files import write_if_other
 
@@ -83,23 +84,30 @@ class _Move:
         self._site = site
         # In the site a notebook lies two folders deeper.
         prefix = re.escape(site or "../" * (path.count("/") + 2))
-        self._link = re.compile(rf"(?P<text>!?\[(?:[^\[\]\\]|\\.)*\])\({prefix}(?P<target>[^)\s]*)\)")
+        # Brackets stand in pairs in a link's text: those of code, or of a picture.
+        text = r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*\])*"
+        self._picture = re.compile(rf"!\[(?P<text>{text})\]\({prefix}(?P<target>[^)\s]*)\)")
+        self._link = re.compile(rf"(?<![!\\])\[(?P<text>{text})\]\({prefix}(?P<target>[^)\s]*)\)")
         self._wheel = re.compile(rf"{prefix}(?={WHEELS}/)")
 
     def source(self, text: str) -> str:
         """Give a cell's source with its links as they are right in the archive."""
-        return self._wheel.sub("../" * self.path.count("/"), self._link.sub(self._moved, text))
+        moved = self._link.sub(self._moved, self._picture.sub(self._shown, text))
+        return self._wheel.sub("../" * self.path.count("/"), moved)
+
+    def _shown(self, picture: re.Match[str]) -> str:
+        file = self._out / unquote(picture["target"])
+        if not file.is_file():
+            return picture[0]
+        self.pictures[f"{_FIGURES}/{file.name}"] = file.read_bytes()
+        return f"![{picture['text']}]({self._relative(f'{_FIGURES}/{quote(file.name)}')})"
 
     def _moved(self, link: re.Match[str]) -> str:
-        text, target = link["text"], link["target"]
-        if text.startswith("!"):
-            name = posixpath.basename(target)
-            self.pictures[f"{_FIGURES}/{name}"] = (self._out / target).read_bytes()
-            return f"{text}({self._relative(f'{_FIGURES}/{name}')})"
-        page = re.split(r"[?#]", target)[0].removesuffix(".html").rstrip("/")
-        if page in self._names:
-            return f"{text}({self._relative(f'{page}.ipynb')})"
-        return link[0] if self._site else text[1:-1]
+        page = re.split(r"[?#]", link["target"])[0].removesuffix(".html").rstrip("/") or "index"
+        # A notebook links to its own page for what it has not itself.
+        if page in self._names and f"{page}.ipynb" != self.path:
+            return f"[{link['text']}]({self._relative(f'{page}.ipynb')})"
+        return link[0] if self._site else link["text"]
 
     def _relative(self, path: str) -> str:
         return posixpath.relpath(path, posixpath.dirname(self.path) or ".")

@@ -22,6 +22,12 @@ class NotebooksBuilder(StandaloneHTMLBuilder):
     format = "notebooks"
     epilog = "The notebooks are in %(outdir)s/notebooks."
 
+    def init(self) -> None:
+        """Take what is marked as meant for HTML only, too: the site's notebooks hold it."""
+        super().init()
+        for tag in ("html", "format_html", "builder_html"):
+            self.tags.add(tag)
+
     def write(
         self, build_docnames: Iterable[str] | None, updated_docnames: Iterable[str], method: str = "update"
     ) -> None:

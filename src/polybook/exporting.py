@@ -23,6 +23,7 @@ from polybook.notebooks import Subject, make_notebook, notebook_path
 from polybook.obtain import Runner
 from polybook.options import Options
 from polybook.shown import kept, shown_runs
+from polybook.told_once import tell_once
 from polybook.wheel import build_wheel, read_project
 
 #: Builders that write a site, or notebooks alone.
@@ -42,6 +43,7 @@ class Exporter:
 
     def __init__(self, app: Sphinx, options: Options, notebooks: NotebookOptions, runner: Runner) -> None:
         """Connect to nothing yet."""
+        tell_once()
         self._app = app
         self._options = options
         self.notebooks = notebooks
@@ -67,11 +69,11 @@ class Exporter:
 
     def finish(self, _: Sphinx, error: Exception | None) -> None:
         """Remove notebooks of pages that are gone, and write the archives, for ``build-finished``."""
-        if error is not None or not shown_runs(self._app.env):
+        folder = self._out / FOLDER
+        if error is not None or not (shown_runs(self._app.env) or folder.is_dir()):
             return
         self.wheel()
         expected = {path for docname, found in shown_runs(self._app.env).items() for path in _paths(docname, found)}
-        folder = self._out / FOLDER
         for path in sorted(folder.rglob("*.ipynb")):
             if path.relative_to(self._out).as_posix() not in expected:
                 path.unlink()

@@ -13,9 +13,17 @@ from typing import Any
 from docutils import nodes
 from sphinx.locale import admonitionlabels
 from sphinx.util.math import wrap_displaymath
-from sphinx_markdown_builder.contexts import IndentContext, SubContextParams, TableContext, TitleContext, WrappedContext
+from sphinx_markdown_builder.contexts import (
+    IndentContext,
+    SubContext,
+    SubContextParams,
+    TableContext,
+    TitleContext,
+    WrappedContext,
+)
 from sphinx_markdown_builder.translator import MarkdownTranslator, pushing_context, pushing_status
 
+from polybook.marks import Marked, Paragraph, code_span, escaped, fence_for, quoted
 from polybook.onepage import Check, CheckNode
 from polybook.quotes import VALUE_KEY
 
@@ -99,7 +107,8 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         """Keep what is HTML, except for scripts: no front end lets a notebook's prose run one."""
         if "html" not in node.get("format", "").split() or "<script" in node.astext():
             raise nodes.SkipNode
-        self.add(node.astext(), prefix_eol=isinstance(node.parent, nodes.Structural), suffix_eol=0)
+        # Its end must not end a line: what follows could be taken for a list or a heading there.
+        self.add(node.astext().strip("\n"), prefix_eol=isinstance(node.parent, nodes.Structural), suffix_eol=0)
         raise nodes.SkipNode
 
     # Text.
@@ -110,22 +119,67 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         if not self.status.preserve_line_breaks:
             text = text.replace("\n", " ")
         if self.status.escape_text:
-            for mark, written in (("\\", "\\\\"), ("*", "\\*"), ("`", "\\`"), ("$", "\\$"), ("_", "\\_")):
-                text = text.replace(mark, written)
-            text = text.replace("<", "&lt;").replace("[", "\\[").replace("]", "\\]")
-            text = self._in_table(text)
+            text = self._in_table(escaped(text))
         self.add(text)
 
-    def _in_table(self, text: str) -> str:
-        return text.replace("|", "\\|") if any(isinstance(ctx, TableContext) for ctx in self._ctx_queue) else text
+    def _in_table(self, text: str, bar: str = "\\|") -> str:
+        return text.replace("|", bar) if self._is_in_table() else text
+
+    def _is_in_table(self) -> bool:
+        return any(isinstance(ctx, TableContext) for ctx in self._ctx_queue)
+
+    @pushing_context
+    def visit_paragraph(self, node: nodes.paragraph) -> None:
+        """Begin a paragraph; in a list the next block sees to the empty line, if it needs one."""
+        self._push_context(Paragraph(SubContextParams(2, 2 if self.status.list_marker is None else 1)))
+
+    visit_compact_paragraph = visit_paragraph
+
+    @pushing_context
+    def visit_emphasis(self, node: nodes.Element) -> None:
+        """Write it in italics."""
+        self._push_context(Marked("*"))
+
+    @pushing_context
+    def visit_strong(self, node: nodes.Element) -> None:
+        """Write it in bold."""
+        self._push_context(Marked("**"))
+
+    @pushing_context
+    def visit_superscript(self, node: nodes.Element) -> None:
+        """Write it raised; the translator's own writes it lowered."""
+        self._push_context(WrappedContext("<sup>", "</sup>"))
+
+    def visit_abbreviation(self, node: nodes.Element) -> None:
+        """Go on."""
+
+    def depart_abbreviation(self, node: nodes.Element) -> None:
+        """Say what it stands for: a notebook shows nothing where a pointer rests."""
+        if node.get("explanation"):
+            self.add(f" ({escaped(node['explanation'])})")
+
+    def visit_footnote_reference(self, node: nodes.Element) -> None:
+        """Write a footnote's mark; few front ends link within a notebook."""
+        self.add(f"<sup>{node.astext()}</sup>")
+        raise nodes.SkipNode
+
+    @pushing_context
+    def visit_footnote(self, node: nodes.Element) -> None:
+        """Begin a footnote with its mark."""
+        self._push_context(SubContext(SubContextParams(2, 2)))
+        label, *content = node.children
+        node.remove(label)
+        mark = nodes.superscript("", label.astext())
+        if content and isinstance(content[0], nodes.paragraph):
+            content[0].insert(0, [mark, nodes.Text(" ")])
 
     def visit_literal(self, node: nodes.literal) -> None:
-        """Write code with as many backticks as it takes."""
-        text = self._in_table(node.astext().replace("\n", " "))
-        fence = "`" * (1 + max((len(run) for run in _runs_of_backticks(text)), default=0))
-        space = " " if text.startswith("`") or text.endswith("`") else ""
-        self.add(f"{fence}{space}{text}{space}{fence}")
+        """Write code in a line."""
+        self.add(self._code(node.astext()))
         raise nodes.SkipNode
+
+    def _code(self, text: str) -> str:
+        return code_span(self._in_table(text.replace("\n", " ")))
 
     def visit_inline(self, node: nodes.inline) -> None:
         """Go on."""
@@ -137,7 +191,10 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
 
     def visit_math(self, node: nodes.math) -> None:
         """Write a formula in a line."""
-        self.add(f"${' '.join(node.astext().split())}$")
+        # A bar ends a column, in some front ends within a formula as well.
+        text = node.astext()
+        text = self._in_table(text.replace("\\|", "\\Vert ") if self._is_in_table() else text, "\\vert ")
+        self.add(f"${' '.join(text.split())}$")
         raise nodes.SkipNode
 
     def visit_math_block(self, node: nodes.math_block) -> None:
@@ -145,7 +202,8 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         text = "\n".join(line for line in node.astext().splitlines() if line.strip())
         several = "\\\\" in text and not node.get("nowrap")
         wrapped = wrap_displaymath(text, None, numbering=False).strip() if several else text
-        tag = f" \\tag{{{node['number']}}}" if node.get("number") else ""
+        # On the page, too, what brings its own environment has no number.
+        tag = f" \\tag{{{node['number']}}}" if node.get("number") and not node.get("nowrap") else ""
         body = wrapped.removeprefix("\\begin{equation*}").removesuffix("\\end{equation*}").strip()
         self.add(f"$$\n{body}{tag}\n$$", prefix_eol=2, suffix_eol=2)
         raise nodes.SkipNode
@@ -155,7 +213,7 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
     @pushing_context
     def visit_reference(self, node: nodes.reference) -> None:
         """Link to another place, or to the page of the site."""
-        self._push_context(WrappedContext("[", f"]({self._address(node)})"))
+        self._push_context(WrappedContext("[", f"]({quoted(self._address(node))})"))
 
     def _address(self, node: nodes.Element) -> str:
         if "refid" in node:
@@ -169,6 +227,8 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         path, mark, anchor = address.partition("#")
         here = self.builder.get_target_uri(self.docname)
         joined = posixpath.normpath(posixpath.join(posixpath.dirname(here), path)) if path else here
+        if joined == ".":
+            return f"{SITE}{self._query}{mark}{anchor}"
         joined += "/" * (path.endswith("/") and not joined.endswith("/"))
         return f"{SITE}{joined}{self._query}{mark}{anchor}"
 
@@ -176,7 +236,7 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
     def visit_download_reference(self, node: nodes.Element) -> None:
         """Link to the file in the site."""
         path = node.get("refuri") or f"{SITE}_downloads/{node.get('filename', '')}"
-        self._push_context(WrappedContext("[", f"]({path})"))
+        self._push_context(WrappedContext("[", f"]({quoted(path)})"))
 
     def visit_image(self, node: nodes.image) -> None:
         """Show a picture from the site."""
@@ -184,15 +244,16 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         if uri in self.builder.env.images:
             uri = f"{SITE}_images/{self.builder.env.images[uri][1]}"
         alone = isinstance(node.parent, nodes.Structural | nodes.figure | nodes.document)
-        text = " ".join(node.get("alt", "").split()).replace("[", "\\[").replace("]", "\\]")
-        self.add(f"![{text}]({uri})", prefix_eol=2 * alone, suffix_eol=2 * alone)
+        text = self._in_table(escaped(" ".join(node.get("alt", "").split())))
+        self.add(f"![{text}]({quoted(uri)})", prefix_eol=2 * alone, suffix_eol=2 * alone)
         raise nodes.SkipNode
 
     @pushing_context
     def visit_caption(self, node: nodes.caption) -> None:
-        """Write a caption below its picture, with its number."""
-        self._push_context(WrappedContext("*", params=SubContextParams(2, 2)))
-        self.add(self._numbered("figure", node.parent, " "))
+        """Write a caption with its number."""
+        self._push_context(Marked("*", 2))
+        is_code = any(isinstance(part, nodes.literal_block) for part in node.parent.children)
+        self.add(self._numbered("code-block" if is_code else "figure", node.parent, " "))
 
     def _numbered(self, kind: str, node: nodes.Element, then: str = "") -> str:
         """Give what a figure, table or exercise is called, such as ``Figure 2``; an empty text if it has no number."""
@@ -210,15 +271,15 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         if isinstance(node.parent, nodes.section):
             self._push_context(TitleContext(self.status.section_level))
         elif isinstance(node.parent, nodes.table):
-            self._push_context(WrappedContext("**", params=SubContextParams(2, 2)))
+            self._push_context(Marked("**", 2))
             self.add(self._numbered("table", node.parent, " "))
         else:
-            self._push_context(WrappedContext("**", params=SubContextParams(1, 2)))
+            self._push_context(Marked("**", 2))
 
     @pushing_context
     def visit_rubric(self, node: nodes.rubric) -> None:
         """Write a heading that is none, in bold."""
-        self._push_context(WrappedContext("**", params=SubContextParams(2, 2)))
+        self._push_context(Marked("**", 2))
 
     @pushing_status
     def visit_section(self, node: nodes.section) -> None:
@@ -230,6 +291,12 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
     def visit_admonition(self, node: nodes.Element) -> None:
         """Write a box as a quotation."""
         self._push_context(IndentContext("> ", empty=True, params=SubContextParams(2, 2)))
+
+    visit_block_quote = visit_versionmodified = visit_admonition
+
+    def visit_attribution(self, node: nodes.Element) -> None:
+        """Begin the name of whom is quoted."""
+        self.add("— ", prefix_eol=2)
 
     def _push_box(self, title: str) -> None:
         """Begin a box of one of the standard kinds."""
@@ -248,7 +315,7 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         """Begin an exercise with its number and its name."""
         title = node.children[0]
         number = self._numbered("exercise", node) or "Exercise"
-        name = title.astext().strip().removeprefix("Exercise").strip()
+        name = escaped(title.astext().strip().removeprefix("Exercise").strip())
         self.add(f"**{number}{' ' if name else ''}{name}**", prefix_eol=2, suffix_eol=2)
         node.remove(title)
 
@@ -256,7 +323,7 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
 
     def visit_Unfolded(self, node: nodes.Element) -> None:
         """Begin what a click unfolds."""
-        title = node.children[0].astext().replace("<", "&lt;")
+        title = node.children[0].astext().replace("&", "&amp;").replace("<", "&lt;")
         # Of HTML tags each front end lets these through; Markdown inside needs the empty lines.
         self.add(f"<details>\n<summary>{title}</summary>", prefix_eol=2, suffix_eol=2)
         node.remove(node.children[0])
@@ -268,7 +335,7 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
     @pushing_context
     def visit_term(self, node: nodes.Element) -> None:
         """Write what is defined, in bold."""
-        self._push_context(WrappedContext("**", params=SubContextParams(2, 2)))
+        self._push_context(Marked("**", 2))
 
     @pushing_context
     def visit_definition(self, node: nodes.Element) -> None:
@@ -279,11 +346,18 @@ class NotebookTranslator(MarkdownTranslator):  # type: ignore[misc]
         """Write code that is shown only, fenced."""
         language = node.get("language", "")
         language = {"ipython3": "python", "default": "", "none": ""}.get(language, language)
-        longest = max((len(run) for run in _runs_of_backticks(node.astext())), default=0)
-        fence = "`" * max(3, longest + 1)
         code = node.astext().strip("\n")
+        if self._is_in_table():
+            # A row is one line.
+            self.add("<br/>".join(self._code(line) for line in code.splitlines() if line.strip()), 1, 1)
+            raise nodes.SkipNode
+        fence = fence_for(code)
         self.add(f"{fence}{language}\n{code}\n{fence}", prefix_eol=2, suffix_eol=2)
         raise nodes.SkipNode
+
+    def visit_enumerated_list(self, node: nodes.Element) -> None:
+        """Begin a list at its own first number."""
+        self._start_list(node.get("start", 1) - 1)
 
     def visit_CheckNode(self, node: CheckNode) -> None:
         """Keep it for the cell that follows."""
@@ -304,9 +378,5 @@ def written(node: nodes.Node, translator: Callable[[], NotebookTranslator]) -> t
     made = translator()
     node.walkabout(made)
     made._pop_context(count=2**31)
-    text = "\n".join(line.rstrip() for line in made.ctx.make().splitlines())
+    text = "\n".join(line.rstrip() for line in made.ctx.make().split("\n"))
     return text.strip("\n"), made.checks
-
-
-def _runs_of_backticks(text: str) -> list[str]:
-    return [run for run in "".join(char if char == "`" else " " for char in text).split() if run]

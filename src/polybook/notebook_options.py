@@ -33,6 +33,9 @@ SERVICES = {
     ),
 }
 
+#: What the template of the first cell may name.
+FIRST_CELL_NAMES = ("framework", "title", "needs", "wheel", "mirror", "version")
+
 _KEYS = {"repository", "branch", "launch", "mirror", "first_cell", "package", "check", "local"}
 _REPOSITORY = re.compile(r"https://[\w.-]+/(?P<owner>[\w.-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?")
 _WEB = re.compile(r"https?://[^\s<>\"']+")
@@ -129,7 +132,7 @@ def read_notebook_options(value: object, site: str, root: Path) -> NotebookOptio
         # A button that needs a repository leads nowhere without one.
         launch=tuple(entry for entry in launch if repository or not _needs_repository(entry)),
         mirror=_matching("mirror", texts["mirror"], _WEB),
-        first_cell=_existing("first_cell", root, texts["first_cell"], Path.is_file),
+        first_cell=_template(_existing("first_cell", root, texts["first_cell"], Path.is_file)),
         package=_existing("package", root, texts["package"], Path.is_dir),
         check=_matching("check", texts["check"], _FUNCTION),
         local=texts["local"],
@@ -170,6 +173,18 @@ def _existing(name: str, root: Path, path: str, is_there: Any) -> Path | None:
     return root / path if path else None
 
 
+def _template(path: Path | None) -> Path | None:
+    """See that nothing but what is given stands behind a dollar sign in the template of the first cell."""
+    template = string.Template(path.read_text("utf8")) if path else string.Template("")
+    unknown = sorted(set(template.get_identifiers()) - set(FIRST_CELL_NAMES)) if template.is_valid() else [""]
+    if unknown:
+        raise ConfigError(
+            f"{path}: the template of the first cell has {unknown[0]!r} behind a dollar sign "
+            f"(known: {', '.join(FIRST_CELL_NAMES)}).\nCorrect it, or write a dollar sign as $$."
+        )
+    return path
+
+
 def _launch(entry: object) -> Launch:
     if isinstance(entry, str) and entry in SERVICES:
         return Launch(*SERVICES[entry])
@@ -190,6 +205,8 @@ def _needs_repository(launch: Launch) -> bool:
 
 def _fields(launch: Launch) -> set[str]:
     try:
-        return {name for _, name, _, _ in string.Formatter().parse(launch.address) if name is not None}
+        parsed = [entry for entry in string.Formatter().parse(launch.address) if entry[1] is not None]
     except ValueError:
         return {"(unbalanced)"}
+    # No conversion, no format: a placeholder stands for a text as it is.
+    return {f"{name}{form or ''}{conversion or ''}" for _, name, form, conversion in parsed}

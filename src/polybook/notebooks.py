@@ -9,7 +9,7 @@ import hashlib
 import json
 import posixpath
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ _FORM = {"cellView": "form", "jupyter": {"source_hidden": True}}
 _FIRST = -1
 #: sphinx-exercise's nodes, by name: a book need not use it.
 _EXERCISES = ("exercise_node", "exercise_enumerable_node")
+_SOLUTION = "solution_node"
 _LINE = 100
 
 
@@ -143,18 +144,33 @@ class _Writer:
                 yield from self._cell(node)
             elif isinstance(node, CheckNode):
                 yield from self._checks([node.check])
+            elif isinstance(node, nodes.Element) and node.__class__.__name__ == _SOLUTION:
+                # With its cells: nothing after an exercise may need its solution.
+                self._left = [place for place in self._left if place not in _places(node)]
+            elif isinstance(node, nodes.Element) and node.__class__.__name__ in _EXERCISES and _places(node):
+                yield from self._exercise_with_cells(node, level)
             else:
                 yield from self._block(node, level)
 
     def _block(self, node: nodes.Node, level: int) -> Iterator[Piece]:
-        text, checks = written(
-            node, lambda: NotebookTranslator(self._document, self._builder, self._subject.docname, level, self._query)
-        )
+        text, checks = written(node, self._translator(level))
         if text:
             yield Piece("markdown", text, heading=isinstance(node, nodes.title))
         yield from self._checks(checks)
         if node.__class__.__name__ in _EXERCISES:
             yield Piece("code", "# Your answer")
+
+    def _exercise_with_cells(self, node: nodes.Element, level: int) -> Iterator[Piece]:
+        """Give an exercise whose cells stand between its start and its end."""
+        title, *content = node.children
+        node.children = [title]
+        yield Piece("markdown", written(node, self._translator(level))[0])
+        for part in content:
+            yield from self._of(part if isinstance(part, nodes.section) else nodes.container("", part), level)
+        yield Piece("code", "# Your answer")
+
+    def _translator(self, level: int) -> Callable[[], NotebookTranslator]:
+        return lambda: NotebookTranslator(self._document, self._builder, self._subject.docname, level, self._query)
 
     def _checks(self, checks: Iterable[Check]) -> Iterator[Piece]:
         if self._check:
@@ -179,6 +195,12 @@ class _Writer:
     def _code(self, place: int) -> Piece:
         cell = self._cells[place]
         return Piece("code", cell.source.strip("\n"), cell.tags, place)
+
+
+def _places(top: nodes.Element) -> set[int]:
+    """Give the places of the cells below a node."""
+    cells = (node for node in top.findall(nodes.container) if node.get("nb_element") == "cell_code")
+    return {place for node in cells if (place := node["cell_metadata"].get(PLACE_KEY)) is not None}
 
 
 def check_call(function: str, check: Check) -> str:

@@ -83,7 +83,10 @@ def _is_of_the_site(node: nodes.Node) -> bool:
 def _both_readings(claim: nodes.container, framework: str, values: Mapping[str, str]) -> list[nodes.Node]:
     reading: Reading = claim[READING_KEY]
     unshown = reading.unshown.deepcopy()
-    quoted = {*_quoted(claim, framework), *(node["name"] for node in unshown.findall(QuotedValue))}
+    for node in unshown.findall(QuotedValue):
+        node["name"] = _with_owner(node, reading.framework)
+    unfilled = (node["name"].removeprefix(f"{framework}.") for node in unshown.findall(QuotedValue))
+    quoted = {*_quoted(claim, framework), *unfilled}
     figures = {name: values[name] for name in sorted(quoted) if name in values}
     for value in claim.findall(nodes.inline):
         # The lead says whose figures these are.
@@ -100,6 +103,20 @@ def _both_readings(claim: nodes.container, framework: str, values: Mapping[str, 
 def _quoted(claim: nodes.Element, framework: str) -> set[str]:
     found = (node.get(VALUE_KEY, ("", "")) for node in claim.findall(nodes.inline))
     return {name for owner, name in found if owner == framework}
+
+
+def _with_owner(node: QuotedValue, owner: str) -> str:
+    """Give a value's name with whose it is: of the claim that it stands in, if neither says otherwise."""
+    name = str(node["name"])
+    if "." in name:
+        return name
+    parent: nodes.Element | None = node.parent
+    while parent is not None:
+        if isinstance(parent, ClaimNode) and "." in parent["name"]:
+            owner = parent["name"].partition(".")[0]
+            break
+        parent = parent.parent
+    return f"{owner}.{name}"
 
 
 def _unsettled(claim: ClaimNode) -> list[nodes.Node]:
