@@ -119,3 +119,19 @@ def test_a_wrong_address_of_the_site_is_told(monkeypatch: pytest.MonkeyPatch):
 
     with pytest.raises(ConfigError, match="or the environment variable that sets it"):
         read()
+
+
+@pytest.mark.parametrize(("template", "said"), [("set_up('$frame')", "'frame'"), ("price = '$5'", "''")])
+def test_a_template_that_names_nothing_known_is_told(tmp_path: Path, template: str, said: str):
+    """Before a page is read, with what it may name; a dollar sign is written twice."""
+    (tmp_path / "first.py").write_text(f"{template}\nprint('$$', '$title')\n", "utf8")
+
+    with pytest.raises(ConfigError, match=rf"first\.py: .* has {said} behind a dollar sign \(known: framework, title"):
+        read(tmp_path, first_cell="first.py")
+
+
+@pytest.mark.parametrize("placeholder", ["{path!r}", "{path:>9}", "{path.x}", "{0}", "{}"])
+def test_a_placeholder_stands_for_a_text_as_it_is(placeholder: str):
+    """Formats and attributes would fail, or change the address, only when a page is read."""
+    with pytest.raises(ConfigError, match="known services"):
+        read(launch=[{"title": "x", "address": f"https://x.example/{placeholder}"}])
