@@ -26,7 +26,7 @@ PYTHON_VERSION = "3.11"
 PACKAGE = Path(__file__).parent
 PINS = PACKAGE / "mxnet-pins.txt"
 
-# For which there are wheels of MXNet 1.9.1: https://pypi.org/project/mxnet/1.9.1/#files
+# The machines for which MXNet 1.9.1, its last release, comes as a wheel.
 _MACHINES = {("Linux", "x86_64"), ("Linux", "aarch64"), ("Darwin", "x86_64")}
 _LEFT_OVER_S = 24 * 3600
 _CHECK_S = 300
