@@ -142,7 +142,8 @@ $(CURDIR)/.venv-uv/bin/uv:
 .venv-book/.ready: requirements/book.txt pyproject.toml | $(UV)
 .venv-dev/.ready: requirements/dev.txt pyproject.toml | $(UV)
 .venv-lab/.ready: requirements/lab.txt pyproject.toml | $(UV)
-.venv-book/.ready .venv-dev/.ready .venv-lab/.ready: .venv-%/.ready:
+.venv-coursework/.ready: requirements/coursework.txt pyproject.toml | $(UV)
+.venv-book/.ready .venv-dev/.ready .venv-lab/.ready .venv-coursework/.ready: .venv-%/.ready:
 	@rm -f $@
 	@[ -x .venv-$*/bin/python ] || $(UV) venv --quiet --clear --python 3.11 .venv-$*
 	$(UV) pip sync --quiet --compile-bytecode --python .venv-$*/bin/python requirements/$*.txt
