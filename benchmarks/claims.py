@@ -46,7 +46,7 @@ def told(runs: Runs, values: list[str]) -> None:
     """Print how often each claim held, and the values that were asked for."""
     for (docname, framework), facts in runs.items():
         for name in sorted({name for each in facts for name in each.claims}):
-            held = sum(each.claims[name].holds for each in facts)
+            held = sum(each.claims[name].holds is True for each in facts)
             print(f"{docname:32} {framework:8} {name:28} {held:3} of {len(facts)}")
         for name in values:
             texts = [each.values[name].text for each in facts if name in each.values]
@@ -60,7 +60,7 @@ def broken(runs: Runs, required: list[str], least: int) -> list[str]:
     for claim in required:
         framework, _, name = claim.rpartition(".")
         made = [
-            (docname, own, sum(each.claims[name].holds for each in facts))
+            (docname, own, sum(each.claims[name].holds is True for each in facts))
             for (docname, own), facts in runs.items()
             if framework in ("", own) and all(name in each.claims for each in facts)
         ]

@@ -31,10 +31,17 @@ def clean_ledger() -> Iterator[None]:
         (True, False, "✓ faster holds here, though not on the site.\n"),
         (False, True, "✗ faster does not hold here, though it does on the site.\n"),
         (False, False, "✗ faster does not hold here, nor on the site.\n"),
+        (None, True, "\N{EN DASH} faster was not tried here, though it was on the site, where it holds.\n"),
+        (None, False, "\N{EN DASH} faster was not tried here, though it was on the site, where it does not hold.\n"),
+        (None, None, "\N{EN DASH} faster was not tried here, nor on the site.\n"),
+        (True, None, "✓ faster holds here, though it was not tried on the site.\n"),
+        (False, None, "✗ faster does not hold here, and was not tried on the site.\n"),
     ],
 )
-def test_verdict_says_here_and_there(capsys: pytest.CaptureFixture[str], here: bool, site: bool, said: str):
-    """Whether the claim holds in this process, and whether it does on the site."""
+def test_verdict_says_here_and_there(
+    capsys: pytest.CaptureFixture[str], here: bool | None, site: bool | None, said: str
+):
+    """Whether the claim holds in this process, and whether it does on the site; each may have had no occasion."""
     asynclab.claim("faster", here)
     asynclab.check("faster", site_holds=site)
 
@@ -48,10 +55,18 @@ def test_figures_stand_below_each_other(capsys: pytest.CaptureFixture[str]):
     asynclab.check("faster", site_holds=True, site={"wait": "9.69 ms", "calls_before": "1 024"})
 
     assert capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ").splitlines()[1:] == [
-        "                        here  the site",
-        "  wait               12.3 ms   9.69 ms",
-        "  calls_before  not measured     1 024",
+        "                   here  the site",
+        "  wait          12.3 ms   9.69 ms",
+        "  calls_before     none     1 024",
     ]
+
+
+def test_what_was_not_tried_has_no_figures(capsys: pytest.CaptureFixture[str]):
+    """The site's alone would look like a comparison."""
+    asynclab.claim("faster", None)
+    asynclab.check("faster", site_holds=True, site={"wait": "9.69 ms"})
+
+    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 def test_the_last_claim_and_the_last_value_count(capsys: pytest.CaptureFixture[str]):

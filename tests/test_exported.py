@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from books import Book, cell, page_text
+from books import Book, cell, copy_minibook, page_text
 
 SETTINGS = "    polybook_notebooks: {first_cell: first.py, package: lab, check: lab.check, launch: [colab]}\n"
 PROJECT = """[project]
@@ -96,7 +97,7 @@ Alpha is {value}`alpha.speed` fast.
 """
 CELLS = (
     cell("from lab import claim, record\nbase = 1"),
-    cell("record('speed', '3 ms')\nclaim('fast', HOLDS)", "alpha"),
+    cell("record('speed', '3 ms')\nclaim('fast', True)", "alpha"),
     cell("beta_only = base", "beta"),
     cell("removed = 2", "alpha", "remove-cell"),
     cell("print(removed)", "alpha"),
@@ -105,25 +106,43 @@ CELLS = (
 )
 
 
-@pytest.fixture
-def make(make_book: Callable[..., Book], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Book]:
-    """Make a book that exports notebooks, of a page that holds everything and of another one."""
-    for name in ("POLYBOOK_SITE", "POLYBOOK_REPOSITORY", "POLYBOOK_OUTPUTS"):
+VARIABLES = ("POLYBOOK_SITE", "POLYBOOK_REPOSITORY", "POLYBOOK_OUTPUTS")
+
+
+@pytest.fixture(autouse=True)
+def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable says where the book is published."""
+    for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
-    def made(holds: bool = True, *parts: str) -> Book:
-        cells = [part.replace("HOLDS", str(holds)) for part in CELLS]
-        other = "(other)=\n# The Other Page\n\nText.\n"
-        book = make_book(page=page_text(*cells, RICH, CLAIM, *parts), other=other)
-        config = book.root / "_config.yml"
-        config.write_text(config.read_text("utf8") + SETTINGS, "utf8")
-        for name, text in {"pyproject.toml": PROJECT, "LICENSE": "Free.\n", "first.py": FIRST}.items():
-            (book.root / name).write_text(text, "utf8")
-        (book.root / "lab" / "__init__.py").write_text(LAB, "utf8")
-        (book.root / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n")
-        return book
 
-    return made
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, environments: dict[str, Path]) -> Book:
+    """A book of a page that holds everything and of another one, built once; for looking at."""
+    pages = {"page": page_text(*CELLS, RICH, CLAIM), "other": "(other)=\n# The Other Page\n\nText.\n"}
+    book = copy_minibook(tmp_path_factory.mktemp("exported") / "book", environments, pages)
+    config = book.root / "_config.yml"
+    config.write_text(config.read_text("utf8") + SETTINGS, "utf8")
+    for name, text in {"pyproject.toml": PROJECT, "LICENSE": "Free.\n", "first.py": FIRST}.items():
+        (book.root / name).write_text(text, "utf8")
+    (book.root / "lab" / "__init__.py").write_text(LAB, "utf8")
+    (book.root / "dot.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in VARIABLES:
+            patch.delenv(name, raising=False)
+        made = book.build("-W", "--keep-going")
+    assert made.status == 0, made.output
+    return book
+
+
+@pytest.fixture
+def book(built: Book, tmp_path: Path) -> Iterator[Book]:
+    """The same for changing; put back afterwards, for Sphinx reads every page of a book that has moved."""
+    aside = tmp_path / "aside"
+    shutil.copytree(built.root, aside, symlinks=True)
+    yield built
+    shutil.rmtree(built.root)
+    shutil.copytree(aside, built.root, symlinks=True)
 
 
 def exported(book: Book, framework: str = "alpha", folder: str = "html") -> dict[str, Any]:
@@ -146,12 +165,9 @@ def files(book: Book) -> dict[str, tuple[int, bytes]]:
     return {path.relative_to(site).as_posix(): (path.stat().st_mtime_ns, path.read_bytes()) for path in found}
 
 
-def test_a_notebook_holds_its_frameworks_cells_and_all_prose(make: Callable[..., Book]):
+def test_a_notebook_holds_its_frameworks_cells_and_all_prose(built: Book):
     """Hidden cells too, since later ones need them; what is never run is shown; each kind of content reads well."""
-    book = make()
-    built = book.build("-W", "--keep-going")
-    assert built.status == 0, built.output
-    made = exported(book)
+    made = exported(built)
 
     wheel = "../../wheels/lab-0.2.0-py3-none-any.whl"
     code = sources(made, "code")
@@ -191,18 +207,16 @@ def test_a_notebook_holds_its_frameworks_cells_and_all_prose(make: Callable[...,
     assert not [word for word in ("{value}", "{claim}", ":::", "Set-up") if word in text]
 
 
-def test_the_other_framework_has_its_own(make: Callable[..., Book]):
+def test_the_other_framework_has_its_own(built: Book):
     """Its cells and the untagged ones; of the first one's claim the text alone, since its figures are not there."""
-    book = make()
-    assert book.build().status == 0
-    code = sources(exported(book, "beta"), "code")
+    code = sources(exported(built, "beta"), "code")
 
     assert code[1:] == ["from lab import claim, record\nbase = 1", "beta_only = base", "1 / 0"]
 
 
-def test_a_claim_that_does_not_hold_is_read_the_other_way(make: Callable[..., Book]):
+def test_a_claim_that_does_not_hold_is_read_the_other_way(book: Book):
     """The explanation has the site's figures, the claim's own text the names of the reader's."""
-    book = make(False)
+    book.replace("page", "claim('fast', True)", "claim('fast', False)")
     assert book.build().status == 0
     made = exported(book)
     text = "\n".join(sources(made, "markdown"))
@@ -212,10 +226,8 @@ def test_a_claim_that_does_not_hold_is_read_the_other_way(make: Callable[..., Bo
     assert sources(made, "code")[-1] == 'lab.check("fast", site_holds=False, site={"speed": "3 ms"})'
 
 
-def test_files_change_only_when_they_have_to(make: Callable[..., Book]):
+def test_files_change_only_when_they_have_to(book: Book):
     """Built again nothing is written; an edit leaves other cells' names alone; what was deleted comes back."""
-    book = make()
-    assert book.build().status == 0
     before, names = files(book), {cell["source"]: cell["id"] for cell in exported(book)["cells"]}
     assert book.build().status == 0
     assert files(book) == before
@@ -234,10 +246,8 @@ def test_files_change_only_when_they_have_to(make: Callable[..., Book]):
     assert {names[source] for source in kept} == {after[source] for source in kept}
 
 
-def test_settings_and_template_reach_files_that_are_there(make: Callable[..., Book], monkeypatch: pytest.MonkeyPatch):
+def test_settings_and_template_reach_files_that_are_there(book: Book, monkeypatch: pytest.MonkeyPatch):
     """A change of either writes notebooks anew, though no page has changed."""
-    book = make()
-    assert book.build().status == 0
     (book.root / "first.py").write_text("other($framework)\n", "utf8")
     assert book.build().status == 0
     assert sources(exported(book), "code")[0] == "other(alpha)"
@@ -252,10 +262,8 @@ def test_settings_and_template_reach_files_that_are_there(make: Callable[..., Bo
     )
 
 
-def test_outputs_are_kept_on_request(make: Callable[..., Book], monkeypatch: pytest.MonkeyPatch):
+def test_outputs_are_kept_on_request(book: Book, monkeypatch: pytest.MonkeyPatch):
     """What a reader of the page sees, and nothing of what is recorded for its prose; without it there is none."""
-    book = make()
-    assert book.build().status == 0
     assert [cell for cell in exported(book)["cells"] if cell.get("outputs")] == []
 
     monkeypatch.setenv("POLYBOOK_OUTPUTS", "1")
@@ -265,10 +273,8 @@ def test_outputs_are_kept_on_request(make: Callable[..., Book], monkeypatch: pyt
     assert outputs["print(removed)"][0]["text"] == "2\n"
 
 
-def test_a_notebook_goes_with_its_page(make: Callable[..., Book]):
+def test_a_notebook_goes_with_its_page(book: Book):
     """What is left of a page that is gone would be offered for ever."""
-    book = make()
-    assert book.build().status == 0
     book.keep_only({"other": page_text(cell("x = 1"), title="Other")})
     assert book.build().status == 0
     found = [path for path in files(book) if path.endswith(".ipynb")]
@@ -276,12 +282,10 @@ def test_a_notebook_goes_with_its_page(make: Callable[..., Book]):
     assert sorted(found) == ["notebooks/alpha/other.ipynb", "notebooks/beta/other.ipynb"]
 
 
-def test_notebooks_alone_are_those_of_the_site(make: Callable[..., Book]):
+def test_notebooks_alone_are_those_of_the_site(book: Book):
     """The builder of that name writes the same files, what they show and install, and no page."""
-    book = make()
-    assert book.build().status == 0
-    built = book.build("-W", "--builder", "custom", "--custom-builder", "notebooks")
-    assert built.status == 0, built.output
+    made = book.build("-W", "--builder", "custom", "--custom-builder", "notebooks")
+    assert made.status == 0, made.output
     root = book.root / "_build" / "notebooks"
 
     assert [path for path in root.rglob("*.html")] == []
@@ -290,10 +294,8 @@ def test_notebooks_alone_are_those_of_the_site(make: Callable[..., Book]):
         assert (root / name).read_bytes() == content
 
 
-def test_an_archive_is_whole_and_always_the_same(make: Callable[..., Book]):
+def test_an_archive_is_whole_and_always_the_same(book: Book):
     """Notebook, picture and wheel, linked to each other; the page that is on the site only is named, not linked."""
-    book = make()
-    assert book.build().status == 0
     path = book.root / "_build/html/notebooks/alpha.zip"
     first = path.read_bytes()
     path.unlink()
@@ -322,12 +324,26 @@ def test_a_book_that_asks_for_none_gets_none(make_book: Callable[..., Book]):
     assert book.html("page").select(".polybook-notebooks") == []
 
 
+def test_a_setting_that_is_gone_takes_its_files_along(book: Book):
+    """Nothing would keep them up to date; what somebody else has put there stays, and what is asked for again comes."""
+    before = set(files(book))
+    config, mine = book.root / "_config.yml", book.root / "_build/html/notebooks/mine.txt"
+    mine.write_text("Mine.\n", "utf8")
+    text = config.read_text("utf8")
+    config.write_text(text.replace(SETTINGS, ""), "utf8")
+    assert book.build().status == 0
+    assert list(files(book)) == ["notebooks/mine.txt"]
+
+    config.write_text(text, "utf8")
+    assert book.build().status == 0
+    assert set(files(book)) == before | {"notebooks/mine.txt"}
+
+
 @pytest.mark.parametrize("builder", ["latex", "epub"])
-def test_other_builders_know_no_buttons(make: Callable[..., Book], builder: str, tmp_path: Path):
+def test_other_builders_know_no_buttons(book: Book, builder: str):
     """A printed book offers nothing to open."""
-    book = make()
-    built = book.build("--builder", "custom", "--custom-builder", builder)
-    assert built.status == 0, built.output
+    made = book.build("--builder", "custom", "--custom-builder", builder)
+    assert made.status == 0, made.output
     written = [path for path in (book.root / "_build" / builder).rglob("*") if path.suffix in (".tex", ".xhtml")]
 
     assert written

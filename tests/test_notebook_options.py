@@ -74,6 +74,30 @@ def test_publishing_says_where_the_book_is(monkeypatch: pytest.MonkeyPatch):
     assert len(options.launch) == 1
 
 
+@pytest.mark.parametrize(
+    ("value", "outputs"),
+    [
+        *dict.fromkeys(("1", "yes", "TRUE", "on"), True).items(),
+        *dict.fromkeys(("0", "no", "false", "Off", ""), False).items(),
+    ],
+)
+def test_outputs_are_kept_or_not(monkeypatch: pytest.MonkeyPatch, value: str, outputs: bool):
+    """Each way to say yes or no is understood."""
+    monkeypatch.setenv("POLYBOOK_OUTPUTS", value)
+
+    assert read().outputs is outputs
+
+
+def test_a_switch_that_is_neither_on_nor_off_is_refused(monkeypatch: pytest.MonkeyPatch):
+    """A typo is told, with all that is allowed."""
+    monkeypatch.setenv("POLYBOOK_OUTPUTS", "ture")
+
+    with pytest.raises(
+        ConfigError, match="POLYBOOK_OUTPUTS is 'ture', but has to be 1, yes, true, on or 0, no, false, off"
+    ):
+        read()
+
+
 def test_the_address_of_the_site_ends_in_a_slash():
     """Whatever is put behind it is a path."""
     assert read(site="https://some.example/course").site == "https://some.example/course/"

@@ -19,7 +19,7 @@ from polybook.run import Run
 
 RECORDS = (
     cell("from lab import claim, record"),
-    cell("record('speed', '3 ms')\nclaim('fast', True)\nclaim('slow', False)", "alpha"),
+    cell("record('speed', '3 ms')\nclaim('fast', True)\nclaim('slow', False)\nclaim('beside', None)", "alpha"),
     cell("record('speed', '7 ms')\nclaim('fast', False)", "beta"),
 )
 CLAIMS = """::::{claim} fast
@@ -144,7 +144,8 @@ See {ref}`gated`.
 
 """
 FAR = "(far)=\n## Far\n\nThe end.\n"
-PAGE = page_text(*RECORDS, CLAIMS, EXERCISES, FAR)
+UNTRIED = "::::{claim} alpha.beside\nIt took {value}`stream`.\n\n:::{otherwise}\nNothing to try.\n:::\n::::\n"
+PAGE = page_text(*RECORDS, CLAIMS, EXERCISES, FAR, "\n", UNTRIED)
 VARIABLES = ("POLYBOOK_SITE", "POLYBOOK_REPOSITORY", "POLYBOOK_OUTPUTS")
 
 
@@ -243,7 +244,12 @@ def test_every_claim_has_both_texts_and_its_check(hard: Book):
         ("code", 'lab.check("fast", site_holds=True)'),
         ("code", "# Your answer"),
         ("markdown", "Only on the site.\n\nSee [Exercise 1](../../page.html?framework=alpha#gated)."),
-        ("markdown", "## Far\n\nThe end."),
+        (
+            "markdown",
+            "## Far\n\nThe end.\n\n**It was not tried on the site.** Nothing to try.\n\n"
+            "**Where it holds:** It took `stream`.",
+        ),
+        ("code", 'lab.check("beside", site_holds=None, site={"stream": "none"})'),
     ]
 
 

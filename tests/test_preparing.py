@@ -249,7 +249,7 @@ def test_nothing_that_is_there_changes(
     assert (status, again) == (0, 0), first + second
     assert [line.partition(":")[0].partition(",")[0] for line in second] == [
         "Ready",
-        "This chapter wants a GPU and PyTorch finds none here",
+        "PyTorch finds no GPU here",
     ]
     assert (first[0][:7], first[1:]) == ("Adding ", second)
     assert watched["left"] == watched_again["left"] == ["asynclab"]

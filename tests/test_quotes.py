@@ -348,6 +348,17 @@ def test_claim_that_must_hold_and_does_passes(make: MakeBook):
     assert book.build("-W", "--keep-going").status == 0
 
 
+def test_what_was_not_tried_is_explained(make: MakeBook):
+    """Where a machine lacks what a claim takes, its explanation stands, and the report says that it was not tried."""
+    report = "# Report\n\n```{polybook-claims}\n```\n"
+    book = make(page=page_text(MEASURE.replace("0.5 > 1)", "None)"), CLAIM), report=report)
+
+    assert book.build("-W", "--keep-going").status == 0
+    assert "It is not faster here" in tabs(book.article("page"))[-1]["Beta"].get_text()
+    assert "not tried" in book.article("report").get_text()
+    assert re.search(r"beta +faster +not tried +no", book.polybook("claims").output)
+
+
 def test_report_lists_every_claim(make: MakeBook):
     """The table of claims says of each page, framework and run what holds."""
     book = make(page=page_text(MEASURE, CLAIM), report="# Report\n\n```{polybook-claims}\n```\n")

@@ -383,7 +383,8 @@ def test_switch_that_is_neither_on_nor_off_is_refused(book: Book, monkeypatch: p
     built = book.build()
 
     assert built.status != 0
-    assert f"the environment variable {REQUIRED} is 'ture', but has to be 1 or 0." in built.output
+    allowed = "1, yes, true, on or 0, no, false, off"
+    assert f"the environment variable {REQUIRED} is 'ture', but has to be {allowed}." in built.output
 
 
 def test_nothing_recorded_is_an_error(book: Book):

@@ -225,8 +225,8 @@ def test_spread_has_to_be_named():
         record("x", 3.2, 0.12)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("holds", "text"), [(True, "holds"), (False, "does not hold")])
-def test_claim_is_one_hidden_message(shown: list[Message], holds: bool, text: str):
+@pytest.mark.parametrize(("holds", "text"), [(True, "holds"), (False, "does not hold"), (None, "was not tried")])
+def test_claim_is_one_hidden_message(shown: list[Message], holds: bool | None, text: str):
     """A claim is emitted for the engine of the book only, not for glue."""
     claim("faster", holds)
 
@@ -263,7 +263,6 @@ def test_comparison_of_arrays_is_a_condition(shown: list[Message], condition: ob
         (2.31, "2.31"),
         (1, "1"),
         ("yes", "'yes'"),
-        (None, "None"),
         ([], "an object of type list"),
         (lambda: True, "an object of type function"),
         (array(2.31), "an object of type SimpleNamespace"),
@@ -278,6 +277,14 @@ def test_what_is_no_truth_value_is_refused(shown: list[Message], condition: obje
         UnsupportedValueError, match=rf"the condition is {told} \(allowed: .*\n.*claim\('x', ratio > 1\)"
     ):
         claim("x", condition)
+
+    assert shown == []
+
+
+def test_what_must_hold_has_to_be_tried(shown: list[Message]):
+    """A page that is wrong without it cannot leave it open."""
+    with pytest.raises(UnsupportedValueError, match=r"claim\('x', must=True\): the condition is None.*\nTry on every"):
+        claim("x", None, must=True)
 
     assert shown == []
 

@@ -12,10 +12,16 @@ _VERDICTS = {
     (True, False): "holds here, though not on the site",
     (False, True): "does not hold here, though it does on the site",
     (False, False): "does not hold here, nor on the site",
+    (None, True): "was not tried here, though it was on the site, where it holds",
+    (None, False): "was not tried here, though it was on the site, where it does not hold",
+    (None, None): "was not tried here, nor on the site",
+    (True, None): "holds here, though it was not tried on the site",
+    (False, None): "does not hold here, and was not tried on the site",
 }
+_MARKS = {True: "✓", False: "✗", None: "\N{EN DASH}"}
 
 
-def check(name: str, *, site_holds: bool, site: Mapping[str, str] | None = None) -> None:
+def check(name: str, *, site_holds: bool | None, site: Mapping[str, str] | None = None) -> None:
     """Print whether a claim holds in this run, and its figures beside those of the site's run.
 
     Nothing is raised where the claim does not hold: another machine gives other figures, and the text beside the
@@ -23,8 +29,9 @@ def check(name: str, *, site_holds: bool, site: Mapping[str, str] | None = None)
 
     Args:
         name: The claim's name, as given to `claim`.
-        site_holds: Whether it held in the run that the site shows.
-        site: The figures of that run, by the names given to `record`, units included.
+        site_holds: Whether it held in the run that the site shows; None if it was not tried there.
+        site: The figures of that run, by the names given to `record`, units included. They are left out where nothing
+            was tried here: there is nothing to compare.
 
     Raises:
         InvalidNameError: If the name has not the form of a claim's (a ``ValueError``).
@@ -40,8 +47,8 @@ def check(name: str, *, site_holds: bool, site: Mapping[str, str] | None = None)
         print(f"{name}: not known yet. Run the cells above, then this one again.")
         return
     holds = LEDGER.claims[name]
-    print(f"{'✓' if holds else '✗'} {name} {_VERDICTS[holds, bool(site_holds)]}.")
-    for line in _table(site or {}):
+    print(f"{_MARKS[holds]} {name} {_VERDICTS[holds, None if site_holds is None else bool(site_holds)]}.")
+    for line in _table({} if holds is None else site or {}):
         print(line)
 
 
@@ -50,6 +57,6 @@ def _table(site: Mapping[str, str]) -> list[str]:
     if not site:
         return []
     rows = [("", "here", "the site")]
-    rows += [(name, LEDGER.values.get(name, "not measured"), text) for name, text in site.items()]
+    rows += [(name, LEDGER.values.get(name, "none"), text) for name, text in site.items()]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     return [f"  {row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}" for row in rows]

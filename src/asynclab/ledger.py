@@ -19,11 +19,11 @@ class Ledger:
 
     Attributes:
         values: How the values read, unit included.
-        claims: Whether the claims hold.
+        claims: Whether the claims hold; None for what was not tried.
     """
 
     values: dict[str, str] = field(default_factory=dict)
-    claims: dict[str, bool] = field(default_factory=dict)
+    claims: dict[str, bool | None] = field(default_factory=dict)
 
 
 #: This process's own: a cell that checks stands far from the one that records, and shares nothing else with it.

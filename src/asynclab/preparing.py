@@ -38,8 +38,8 @@ _SHARED = {
 _OPTIONAL = {"threadpoolctl"}
 _TITLES = {"pytorch": "PyTorch", "mxnet": "MXNet"}
 _NO_GPU = (
-    "This chapter wants a GPU and {title} finds none here, so its cells compute on the processor: in Colab choose "
-    "one under Runtime > Change runtime type, elsewhere open this notebook on a machine that has one."
+    "{title} finds no GPU here, so this chapter runs on the processor. "
+    "For a GPU choose Runtime > Change runtime type in Colab, or another machine."
 )
 
 

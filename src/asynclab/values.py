@@ -18,6 +18,7 @@ from asynclab.ledger import LEDGER, check_name, told
 Number = SupportsFloat | SupportsIndex
 
 _HIDDEN = "application/papermill.record/"
+_SAID = {True: "holds", False: "does not hold", None: "was not tried"}
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _THOUSANDS = "\N{NARROW NO-BREAK SPACE}"
@@ -75,19 +76,25 @@ def claim(name: str, condition: object, *, must: bool = False) -> None:
     Args:
         name: Of the same form as for `record`.
         condition: ``True`` or ``False``, or an array or tensor of one element that says so, as a comparison of
-            tensors returns. MXNet's older arrays compare to 1.0 and 0.0.
+            tensors returns. MXNet's older arrays compare to 1.0 and 0.0. ``None`` if it was not tried, because this
+            machine lacks what it takes; the page then shows the words of the other case.
         must: Whether the page is wrong, not just different, where the statement does not hold.
 
     Raises:
         InvalidNameError: If the name is not of that form (a ``ValueError``).
-        UnsupportedValueError: If the condition is no truth value, such as a ratio that was never compared (a
-            ``TypeError``).
+        UnsupportedValueError: If the condition is no truth value, such as a ratio that was never compared, or if
+            what must hold was not tried (a ``TypeError``).
     """
     check_name(name, "claim", "claim", "claim('faster', ratio > 1)")
-    holds = _truth(condition, name)
+    if must and condition is None:
+        raise UnsupportedValueError(
+            f"claim({name!r}, must=True): the condition is None, which says that it was not tried (allowed: True or "
+            "False).\nTry on every machine what must hold, or leave must out."
+        )
+    holds = None if condition is None else _truth(condition, name)
     LEDGER.claims[name] = holds
     described = {"kind": "claim", "name": name, "holds": holds, "must": bool(must)}
-    _emit("holds" if holds else "does not hold", {"polybook": described})
+    _emit(_SAID[holds], {"polybook": described})
 
 
 def _emit(text: str, metadata: dict[str, Any]) -> None:
@@ -163,8 +170,9 @@ def _truth(condition: object, name: str) -> bool:
         cause = error
     if truth not in (0, 1):
         raise UnsupportedValueError(
-            f"claim({name!r}): the condition is {told(condition)} (allowed: True or False, or an array or tensor "
-            f"of one element that is true or false).\nCompare the number, for example claim({name!r}, ratio > 1)."
+            f"claim({name!r}): the condition is {told(condition)} (allowed: True or False, an array or tensor of one "
+            "element that is true or false, or None for what was not tried).\n"
+            f"Compare the number, for example claim({name!r}, ratio > 1)."
         ) from cause
     return bool(truth)
 

@@ -14,7 +14,8 @@ import nbformat
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from polybook.archive import FOLDER, WHEELS, write_archive
+from polybook.archive import FOLDER, WHEELS, archive_path, write_archive
+from polybook.exported import settle_exported
 from polybook.facts import FACT_KEY
 from polybook.files import write_if_other
 from polybook.markdown import SITE
@@ -68,17 +69,19 @@ class Exporter:
             self._resolving = False
 
     def finish(self, _: Sphinx, error: Exception | None) -> None:
-        """Remove notebooks of pages that are gone, and write the archives, for ``build-finished``."""
+        """Write the archives, and remove what is no longer wanted, for ``build-finished``."""
         folder = self._out / FOLDER
         if error is not None or not (shown_runs(self._app.env) or folder.is_dir()):
             return
-        self.wheel()
+        wheel = self.wheel()
         expected = {path for docname, found in shown_runs(self._app.env).items() for path in _paths(docname, found)}
         for path in sorted(folder.rglob("*.ipynb")):
             if path.relative_to(self._out).as_posix() not in expected:
                 path.unlink()
         for name, framework in self._options.frameworks.items():
             write_archive(self._out, name, framework.title, self._title, self.notebooks.site)
+        beside = {archive_path(name) for name in self._options.frameworks}
+        settle_exported(self._app, expected | beside | ({f"{WHEELS}/{wheel.name}"} if wheel else set()))
 
     def missing(self, docname: str) -> bool:
         """Tell whether a notebook of a page is not there."""

@@ -4,6 +4,8 @@ Pure: a run in, data out. A cell records by a display message whose metadata hol
 
     {"kind": "value", "name": ..., "value": ..., "unit": ..., "text": ..., "spread": ...}
     {"kind": "claim", "name": ..., "holds": ..., "must": ...}
+
+where ``holds`` is true, false, or null for what was not tried.
 """
 
 from __future__ import annotations
@@ -37,13 +39,18 @@ class Claim:
 
     Attributes:
         name: What prose names it by.
-        holds: Whether it is true of this run.
+        holds: Whether it is true of this run; None if it was not tried.
         must: Whether a strict build fails if it is not.
     """
 
     name: str
-    holds: bool
+    holds: bool | None
     must: bool = False
+
+    @property
+    def answer(self) -> str:
+        """Whether it holds, for a table."""
+        return {True: "yes", False: "no", None: "not tried"}[self.holds]
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,8 @@ def facts_of(cells: Iterable[Mapping[str, Any]]) -> Facts:
         if fact.get("kind") == "value":
             values[name] = Value(name, str(fact.get("text", "")), _spread(fact.get("spread")))
         elif fact.get("kind") == "claim":
-            claims[name] = Claim(name, fact.get("holds") is True, fact.get("must") is True)
+            holds = None if fact.get("holds", False) is None else fact.get("holds") is True
+            claims[name] = Claim(name, holds, fact.get("must") is True)
     return Facts(values, claims)
 
 

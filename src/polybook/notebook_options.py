@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from polybook.errors import ConfigError
+from polybook.switches import environment_switch
 
 #: Where the book is published; instead of Jupyter Book's own ``html: baseurl``.
 SITE_VARIABLE = "POLYBOOK_SITE"
@@ -136,7 +137,7 @@ def read_notebook_options(value: object, site: str, root: Path) -> NotebookOptio
         package=_existing("package", root, texts["package"], Path.is_dir),
         check=_matching("check", texts["check"], _FUNCTION),
         local=texts["local"],
-        outputs=os.environ.get(OUTPUTS_VARIABLE, "") not in ("", "0", "no", "false"),
+        outputs=environment_switch(OUTPUTS_VARIABLE),
     )
 
 

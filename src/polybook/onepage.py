@@ -17,6 +17,13 @@ from polybook.tabs import OnlyChoice, OtherRun, keep_panels, unfold
 
 #: Classes of what tells about the site's runs, or belongs to a page only.
 _OF_THE_SITE = {"polybook-run-line", "polybook-card", "polybook-switch", "toctree-wrapper"}
+_NO_FIGURE = "none"
+#: How what is on the site is said, and the other text led in.
+_LEADS = {
+    True: ("It holds on the site.", "Where it does not hold:"),
+    False: ("It does not hold on the site.", "Where it holds:"),
+    None: ("It was not tried on the site.", "Where it holds:"),
+}
 _DROPPED = (OtherRun, OnlyChoice, addnodes.toctree, addnodes.index, nodes.comment, nodes.system_message)
 
 
@@ -36,12 +43,12 @@ class Check:
 
     Attributes:
         name: The claim's name.
-        holds: Whether it holds on the site.
-        figures: The site's figures that its text quotes, by name.
+        holds: Whether it holds on the site; None if it was not tried there.
+        figures: The site's figures that its texts quote, by name; what the site's run has not reads as such.
     """
 
     name: str
-    holds: bool
+    holds: bool | None
     figures: Mapping[str, str]
 
 
@@ -87,13 +94,12 @@ def _both_readings(claim: nodes.container, framework: str, values: Mapping[str, 
         node["name"] = _with_owner(node, reading.framework)
     unfilled = (node["name"].removeprefix(f"{framework}.") for node in unshown.findall(QuotedValue))
     quoted = {*_quoted(claim, framework), *unfilled}
-    figures = {name: values[name] for name in sorted(quoted) if name in values}
+    # What only another machine can measure is the reader's to see; another framework's has its name in front.
+    figures = {name: values.get(name, _NO_FIGURE) for name in sorted(quoted) if "." not in name}
     for value in claim.findall(nodes.inline):
         # The lead says whose figures these are.
         value.attributes.pop(VALUE_KEY, None)
-    leads = ("It holds on the site.", "Where it does not hold:")
-    if not reading.holds:
-        leads = ("It does not hold on the site.", "Where it holds:")
+    leads = _LEADS[reading.holds]
     both = [*_led(leads[0], claim.children), *_led(leads[1], unshown.children)]
     if reading.framework == framework:
         both.append(CheckNode(check=Check(reading.name, reading.holds, figures)))

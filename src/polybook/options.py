@@ -5,7 +5,6 @@ Pure: a mapping in, frozen dataclasses out. Used by the Sphinx extension and the
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 from polybook.errors import ConfigError
 from polybook.notebook_options import NotebookOptions, read_notebook_options
+from polybook.switches import environment_switch
 
 #: Tags that MyST-NB and Jupyter give a meaning to, both spellings where both are read.
 MYST_NB_TAGS = frozenset(
@@ -52,7 +52,6 @@ DEFAULTS: dict[str, Any] = {
 #: Where set to 1, the same as ``polybook_require_recorded``: ``jupyter-book build`` takes no options of ours.
 REQUIRE_RECORDED = "POLYBOOK_REQUIRE_RECORDED"
 
-_ON, _OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _PROBE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _FRAMEWORK_KEYS = {"title", "environment", "requirements"}
@@ -162,7 +161,7 @@ def read_options(values: Mapping[str, Any], root: Path) -> Options:
         in_temp=bool(values.get("nb_execution_in_temp", False)),
         runs=root / _inside("polybook_runs", raw["polybook_runs"]),
         require_recorded=_switch("polybook_require_recorded", raw["polybook_require_recorded"])
-        or _environment_switch(REQUIRE_RECORDED),
+        or environment_switch(REQUIRE_RECORDED),
         notebooks=read_notebook_options(raw["polybook_notebooks"], str(values.get("html_baseurl") or ""), root),
     )
 
@@ -257,13 +256,6 @@ def _switch(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise ConfigError(f"_config.yml: `{name}` is {value!r}, but has to be true or false.\nCorrect it.")
     return value
-
-
-def _environment_switch(name: str) -> bool:
-    value = os.environ.get(name, "").strip().lower()
-    if value not in {*_ON, *_OFF}:
-        raise ConfigError(f"the environment variable {name} is {value!r}, but has to be 1 or 0.\nCorrect or unset it.")
-    return value in _ON
 
 
 def _inside(name: str, value: object) -> str:

@@ -38,13 +38,14 @@ class Reading:
     Attributes:
         name: The claim's name.
         framework: Whose claim it is.
-        holds: Whether it holds in the run that is shown, and so which of the two is shown.
+        holds: Whether it holds in the run that is shown, and so which of the two is shown; None if it was not tried
+            there, which shows the explanation.
         unshown: The other one, its quotes unfilled.
     """
 
     name: str
     framework: str
-    holds: bool
+    holds: bool | None
     unshown: nodes.container
 
 
@@ -57,7 +58,7 @@ class ClaimNode(nodes.General, nodes.Element):
 
 
 class OtherwiseNode(nodes.General, nodes.Element):
-    """Holds what is said where a claim does not hold."""
+    """Holds what is said where a claim does not hold, or was not tried."""
 
 
 class ValueRole(SphinxRole):
@@ -82,7 +83,7 @@ class ClaimDirective(SphinxDirective):
     """Say something that a run may bear out or not.
 
     Its text is shown where the claim of that name holds; the explanation, in an ``{otherwise}`` directive inside, where
-    it does not.
+    it does not or was not tried.
     """
 
     required_arguments = 1
@@ -97,7 +98,7 @@ class ClaimDirective(SphinxDirective):
 
 
 class OtherwiseDirective(SphinxDirective):
-    """Explain why a claim does not hold on the machine that the page was made on."""
+    """Explain why a claim does not hold, or was not tried, on the machine that the page was made on."""
 
     has_content = True
 

@@ -90,8 +90,8 @@ def _claims(made: _Made) -> _Table:
     for docname, title, variant in made:
         for run in variant.runs:
             for claim in run.claims:
-                holds, must = ("yes" if answer else "no" for answer in (claim.holds, claim.must))
-                texts = (claim.name.replace("_", " "), holds, must, run.label, run.machine)
+                must = "yes" if claim.must else "no"
+                texts = (claim.name.replace("_", " "), claim.answer, must, run.label, run.machine)
                 rows.append([_page_link(docname), *_paragraphs(title, *texts)])
     return headings, rows
 

@@ -56,8 +56,8 @@ def claims_table(book: Book, found: Iterable[Page]) -> str:
     for variant in _variants(found):
         for offer in _offers(runner, variant):
             for claim in facts_of(offer.run.cells).claims.values():
-                answers = ("yes" if answer else "no" for answer in (claim.holds, claim.must))
-                rows.append((variant.docname, variant.framework, claim.name, *answers, offer.label))
+                must = "yes" if claim.must else "no"
+                rows.append((variant.docname, variant.framework, claim.name, claim.answer, must, offer.label))
     return _aligned([_CLAIM_HEADINGS, *rows])
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
+from polybook.exported import site_key
 from polybook.exporting import Exporter
 from polybook.runs_table import pages_with_table
 from polybook.shown import pages_with_glue, shown_runs
@@ -23,7 +23,7 @@ _FILE = "polybook-written.json"
 
 def pages_behind(app: Sphinx, exporter: Exporter | None = None) -> list[str]:
     """List the pages whose files do not show the runs that they should, or whose notebooks are not there."""
-    written = _load(app).get(_site(app), {})
+    written = _load(app).get(site_key(app), {})
     return sorted(
         docname
         for docname, shown in _identities(app, exporter).items()
@@ -37,7 +37,7 @@ def remember_written(app: Sphinx, error: Exception | None, exporter: Exporter | 
     if error is not None or not shown:
         return
     known = _load(app)
-    now = {**known, _site(app): shown}
+    now = {**known, site_key(app): shown}
     if now != known:
         _path(app).write_text(json.dumps(now, indent=1, sort_keys=True), "utf8")
 
@@ -57,10 +57,6 @@ def _identities(app: Sphinx, exporter: Exporter | None) -> dict[str, dict[str, s
     }
     pages = {*own, *tables, *quoted}
     return {page: {**own.get(page, {}), **tables.get(page, {}), **quoted.get(page, {})} for page in pages}
-
-
-def _site(app: Sphinx) -> str:
-    return f"{app.builder.name} {os.path.relpath(app.outdir, app.doctreedir)}"
 
 
 def _path(app: Sphinx) -> Path:
