@@ -13,6 +13,7 @@ export UV
 
 BOOK := .venv-book/bin
 DEV := .venv-dev/bin
+COURSEWORK := .venv-coursework/bin/python -m coursework
 
 # What the chapters claim of the cost model, of overlap and of memory, and has to hold in nine of ten runs.
 LESSON := $(addprefix --require ,backend_bound_fit frontend_bound_fit overlap_pays memory_linear) \
@@ -25,13 +26,17 @@ RETRIES ?= 2
 CARRY_PYTHON ?= 3.12
 CARRY_PLATFORM ?= x86_64-manylinux_2_28
 
-.PHONY: help book environments test accept lint bench serve solutions notebooks lab site publish-notebooks run-notebooks record carry propose run-name pins debian-packages clean distclean
+.PHONY: help book environments test accept lint bench serve solutions coursework grade-demo notebooks lab site publish-notebooks run-notebooks record carry propose run-name pins debian-packages clean distclean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
-book: environments ## Run every cell that needs it and build the site into _build/html
+ifneq ($(filter-out 0 no false,$(SOLUTIONS)),)
+book: solutions
+else
+book: environments ## Run every cell that needs it and build the site into _build/html (SOLUTIONS=1: the instructor's edition)
 	$(if $(filter-out 0 no false,$(REQUIRE_RECORDED)),POLYBOOK_REQUIRE_RECORDED=1) $(BOOK)/jupyter-book build . $(if $(filter-out 0 no false,$(STRICT)),-W --keep-going)
+endif
 
 environments: .venv-book/.ready ## Make the book's environment and one a framework
 	@$(BOOK)/python -m polybook env
@@ -66,13 +71,22 @@ accept: environments .venv-dev/.ready ## Measure what we claim and print it as a
 	$(DEV)/python benchmarks/claims.py chapters/cost-model chapters/overlap-and-memory $(LESSON)
 	$(DEV)/python benchmarks/build.py --check
 	$(DEV)/python benchmarks/notebooks.py
+	@$(MAKE) --no-print-directory book
+	$(DEV)/python benchmarks/lighthouse.py --check
 
 bench: accept
 
-solutions: environments ## Build the site with the solutions of the exercises in it, into _build/solutions/_build/html
+solutions: environments .venv-coursework/.ready ## Build the site with all solutions in it, into _build/solutions/_build/html
 	@mkdir -p _build
-	@{ cat _toc.yml; printf '  - caption: Solutions\n    chapters:\n      - glob: solutions/*\n'; } > _build/toc-with-solutions.yml
+	@$(COURSEWORK) solutions --out solutions/exercises
+	@{ cat _toc.yml; printf '  - caption: Solutions\n    chapters:\n      - glob: solutions/*\n      - glob: solutions/exercises/*\n'; } > _build/toc-with-solutions.yml
 	$(BOOK)/jupyter-book build . --toc _build/toc-with-solutions.yml --path-output _build/solutions $(if $(filter-out 0 no false,$(STRICT)),-W --keep-going)
+
+coursework: environments .venv-coursework/.ready ## Make what assigning and grading needs; then: .venv-coursework/bin/python -m coursework
+	@$(COURSEWORK) doctor
+
+grade-demo: coursework ## Grade a class of thirty that hands in everything that can go wrong, three times
+	.venv-coursework/bin/python benchmarks/grade_demo.py
 
 notebooks: environments ## Write the notebooks alone, into _build/notebooks (OUTPUTS=1 keeps their outputs)
 	$(if $(filter-out 0 no false,$(OUTPUTS)),POLYBOOK_OUTPUTS=1) $(BOOK)/jupyter-book build . --builder custom --custom-builder notebooks
@@ -82,6 +96,9 @@ lab: environments .venv-lab/.ready ## Open a page as a notebook in JupyterLab: F
 
 serve: book ## Build, then show the site at a local address
 	$(BOOK)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
+
+offline: book ## Pack the site into one zip that works without a server or a network, into _build/asynchronous-computation.zip
+	$(BOOK)/python -m polybook.offline _build/html _build/asynchronous-computation.zip
 
 site: ## Build the site that is published: no warnings, and no GPU page without a fresh recorded run
 	@$(MAKE) --no-print-directory book STRICT=1 REQUIRE_RECORDED=1

@@ -22,8 +22,9 @@ from asynclab.errors import ElsewhereError
 from asynclab.inner_kernel import InnerKernel, Message
 from asynclab.inner_start import start
 
-#: Cells that name one of these run in the outer kernel, or there would be no way back.
-_OURS = re.compile(r"\brun_cells_(elsewhere|here_again)\b")
+#: Cells that name one of these run in the outer kernel: or there would be no way back, or only that kernel knows what
+#: they ask for, the notebook.
+_OURS = re.compile(r"\b(run_cells_(elsewhere|here_again)|exercises\.pack)\b")
 #: What is shown. Of widgets, what code does to them; what a reader does to one does not come back.
 _OUTPUT = (
     *("stream", "display_data", "update_display_data", "execute_result", "clear_output"),
@@ -41,8 +42,8 @@ def run_cells_elsewhere(python: str | os.PathLike[str], *, first: str = "") -> N
     """From the next cell on, run this notebook's cells in a kernel of another interpreter.
 
     If they already do, and that kernel lives, nothing happens: its variables stay. Magics, figures, errors, input and
-    interrupts work as in any kernel. The cell that calls this, and cells that name ``run_cells_elsewhere`` or
-    ``run_cells_here_again``, go on to run in the outer kernel.
+    interrupts work as in any kernel. The cell that calls this, and cells that name ``run_cells_elsewhere``,
+    ``run_cells_here_again`` or ``exercises.pack``, go on to run in the outer kernel.
 
     Args:
         python: The interpreter; its environment has to have ``ipykernel``.

@@ -72,3 +72,22 @@ class ElsewhereError(AsynclabError, RuntimeError):
     def _render_traceback_(self) -> list[str]:
         # IPython's hook: the reader of a notebook is told what to do, without the way through our modules.
         return [f"{type(self).__name__}: {self}"]
+
+
+class CheckFailed(AsynclabError, AssertionError):
+    """An answer did not give what a check of an exercise expects; shown as a few lines, not as a traceback."""
+
+    def __init__(self, call: str, facts: list[tuple[str, str]]) -> None:
+        """Make one from the call, and from what to say about it: pairs of a word and a text."""
+        self.lines = [f"✗ {call}", *(f"  {word:<9} {text}" for word, text in facts)]
+        super().__init__("\n".join(self.lines))
+
+    def _render_traceback_(self) -> list[str]:
+        return self.lines
+
+
+class PackError(AsynclabError, RuntimeError):
+    """The file to hand in could not be written; shown as its sentences, not as a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines()

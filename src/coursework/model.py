@@ -97,10 +97,12 @@ class Limits:
     Attributes:
         call_s: Seconds for one call, and for loading the answers. Times the student's time factor.
         total_s: Seconds for the whole submission, framework's import aside.
-        memory_mb: Address space of each of its processes, in MB; also the size of its temporary folder.
+        memory_mb: Memory of all its processes together, in MB, the framework's included; also the address space of
+            each, beyond what the framework's libraries map, and the size of its temporary folder.
         reply_kb: Length of one reply, in kB of JSON.
         output_kb: How much of what it prints is kept, in kB.
         processes: How many processes and threads it may have.
+        import_s: Seconds for the framework's import, apart from the others.
     """
 
     call_s: float = 10.0
@@ -109,6 +111,7 @@ class Limits:
     reply_kb: int = 1024
     output_kb: int = 64
     processes: int = 64
+    import_s: float = 120.0
 
 
 class Student(Protocol):
@@ -134,6 +137,14 @@ class Student(Protocol):
 
     def define(self, source: str) -> None:
         """Run the teacher's own helper code in the submission's process. Nothing in it is secret there."""
+        ...
+
+    def beside(self, source: str) -> Student:
+        """Start another process, apart from the submission's, such as with the solution to measure against.
+
+        Args:
+            source: The cell that it loads. The submission cannot see it.
+        """
         ...
 
 

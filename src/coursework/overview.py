@@ -1,0 +1,197 @@
+"""Make tables and pages of all results: marks and corrections laid over them, feedback, the instructor's overview."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coursework.alike import alike
+from coursework.assignment import Assignment
+from coursework.course import Course
+from coursework.feedback import TITLES, page
+from coursework.files import write_if_other
+from coursework.known import with_misconceptions
+from coursework.marks import ask_for_marks, decided, read_decisions, unfitting
+from coursework.model import Outcome, WrittenQuestion
+from coursework.pages import points, render
+from coursework.results import Result, all_results, write_grades, write_result
+from coursework.rows import Status, read_rows
+
+_RIGHT = (Outcome.PASSED, Outcome.MARKED)
+_OPEN = (Outcome.TO_BE_MARKED, Outcome.TOO_NOISY)
+#: A question that fewer than half of those who tried it got right is worth a look.
+_FAILING = 0.5
+_BARS, _BAR, _HEIGHT, _FLOOR = 11, 48, 160, 140
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What is to be said once everything is written.
+
+    Attributes:
+        faults: What could not be understood of people's marks and corrections, with file and line.
+        waiting: How many written answers have no points yet.
+    """
+
+    faults: list[str]
+    waiting: int
+
+
+def finish(course: Course, assignments: Sequence[Assignment]) -> tuple[list[Result], Notes]:
+    """Write results, ``marks.csv``'s new rows, ``grades.csv``, feedback pages and the overview.
+
+    Args:
+        course: The course.
+        assignments: What was graded now; the results of others stay as they are.
+
+    Returns:
+        All results, and what is to be said.
+
+    Raises:
+        CourseError: If those files are no tables.
+    """
+    decisions = read_decisions(course)
+    by_place = {(one.slug, one.framework): one for one in assignments}
+    results: list[Result] = []
+    for (slug, framework), group in _groups(all_results(course)).items():
+        assignment = by_place.get((slug, framework))
+        found = with_misconceptions(course, assignment, group) if assignment else group
+        for old, new in zip(group, [decided(one, decisions) for one in found], strict=True):
+            path = course.result(slug, framework, new.student)
+            if new != old:
+                write_result(path, new)
+            write_if_other(path.with_suffix(".html"), page(new))
+            results.append(new)
+    ask_for_marks(course, results)
+    faults = [*decisions.faults, *unfitting(decisions, results, {one.slug for one in results})]
+    write_grades(course, results)
+    write_if_other(course.grades / "overview.html", overview(course, results, assignments))
+    return results, Notes(faults, sum(len(one.pending) for one in results))
+
+
+def overview(course: Course, results: Iterable[Result], assignments: Sequence[Assignment]) -> str:
+    """Give the instructor's page."""
+    by_place = {(one.slug, one.framework): one for one in assignments}
+    shown = [
+        _assignment(course, group, by_place.get(place)) for place, group in sorted(_groups(results).items()) if group
+    ]
+    rows = [row for row in read_rows(course) if row.status is not Status.COLLECTED or row.message]
+    return render("overview.html", assignments=shown, rows=rows)
+
+
+def _groups(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.slug, result.framework), []).append(result)
+    return groups
+
+
+def _assignment(course: Course, results: Sequence[Result], assignment: Assignment | None) -> dict[str, Any]:
+    graded = [one for one in results if one.status is Status.GRADED]
+    complete = [one.points for one in graded if one.complete]
+    first = results[0]
+    written = assignment.written if assignment else set()
+    rubrics = [one for one in assignment.questions if isinstance(one, WrittenQuestion)] if assignment else []
+    return {
+        "slug": first.slug,
+        "framework": TITLES.get(first.framework, first.framework),
+        "title": first.title or first.slug,
+        "all": len(results),
+        "graded": len(graded),
+        "pending": sum(not one.complete for one in results),
+        "median": statistics.median(complete) if complete else 0.0,
+        "mean": statistics.fmean(complete) if complete else 0.0,
+        "max_points": first.max_points,
+        "chart": _chart(complete, first.max_points),
+        "questions": _questions(graded or results[:1]),
+        "misconceptions": _misconceptions(graded),
+        "alike": alike(course, graded, assignment) if assignment else [],
+        "written": _written(graded, written),
+        "rubrics": [{"title": one.title, "text": one.rubric} for one in rubrics if one.rubric],
+        "results": [_result(one) for one in sorted(results, key=lambda one: one.student)],
+    }
+
+
+def _questions(results: Sequence[Result]) -> list[dict[str, Any]]:
+    table = []
+    for question in results[0].questions:
+        outcomes = Counter(one.outcome for result in results for one in result.questions if one.name == question.name)
+        right = sum(outcomes[outcome] for outcome in _RIGHT)
+        waiting = sum(outcomes[outcome] for outcome in _OPEN)
+        missing = outcomes[Outcome.NOT_ATTEMPTED]
+        wrong = sum(outcomes.values()) - right - waiting - missing
+        table.append(
+            {
+                "name": question.name,
+                "title": question.title or question.name,
+                "max_points": question.max_points,
+                "right": right,
+                "wrong": wrong,
+                "missing": missing,
+                "open": waiting,
+                "failing": wrong > 0 and right < _FAILING * (right + wrong),
+            }
+        )
+    return table
+
+
+def _misconceptions(results: Iterable[Result]) -> list[dict[str, Any]]:
+    """Count in how many submissions each misconception shows, the most frequent first."""
+    students: dict[str, dict[str, None]] = {}
+    for result in results:
+        for text in dict.fromkeys(text for question in result.questions for text in question.misconceptions):
+            students.setdefault(text, {})[result.student] = None
+    found = [{"text": text, "count": len(names), "students": sorted(names)} for text, names in students.items()]
+    return sorted(found, key=lambda one: (-one["count"], one["text"]))
+
+
+def _written(results: Iterable[Result], names: Iterable[str]) -> list[dict[str, Any]]:
+    wanted = set(names)
+    return [
+        {
+            "student": result.student,
+            "title": one.title or one.name,
+            "outcome": one.outcome,
+            "points": one.points,
+            "max_points": one.max_points,
+            "text": one.private,
+        }
+        for result in results
+        for one in result.questions
+        if one.name in wanted and one.private
+    ]
+
+
+def _result(result: Result) -> dict[str, Any]:
+    full = result.points >= result.max_points
+    look = "open" if not result.complete else "good" if result.status is Status.GRADED and full else "bad"
+    shown: dict[str, Any] = {name: getattr(result, name) for name in result.__dataclass_fields__}
+    return {**shown, "points": result.points, "look": look}
+
+
+def _chart(values: Sequence[float], most: float) -> Mapping[str, Any]:
+    """Draw how many submissions have how many points, in tenths of what there is."""
+    counts = [0] * _BARS
+    for value in values:
+        counts[min(_BARS - 1, int(value / most * (_BARS - 1) + 1e-9) if most else 0)] += 1
+    top = max([*counts, 1])
+    bars: list[dict[str, Any]] = []
+    for number, count in enumerate(counts):
+        height = round((_FLOOR - 20) * count / top)
+        bars.append(
+            {
+                "x": number * _BAR + 4,
+                "y": _FLOOR - height,
+                "width": _BAR - 8,
+                "height": height,
+                "middle": number * _BAR + _BAR // 2,
+                "count": count,
+                "label": points(most * number / (_BARS - 1)) + ("" if number == _BARS - 1 else "+"),
+            }
+        )
+    told = ", ".join(f"{bar['count']} from {bar['label'].rstrip('+')}" for bar in bars if bar["count"])
+    text = f"How many submissions have how many points: {told or 'none yet'}"
+    return {"width": _BARS * _BAR, "height": _HEIGHT, "floor": _FLOOR, "bars": bars, "text": text}

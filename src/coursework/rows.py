@@ -1,0 +1,97 @@
+"""The table ``submissions.csv``: a row for every file that was handed in, and for everyone who handed in nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from coursework.course import Course
+from coursework.errors import CourseError
+from coursework.sheet import plain, read_sheet, write_table
+
+
+class Status(StrEnum):
+    """What became of a file, or of a submission."""
+
+    COLLECTED = "collected"
+    GRADED = "graded"
+    AGAIN = "to be graded again"
+    UNREADABLE = "unreadable"
+    WRONG = "wrong assignment"
+    OLD = "old version"
+    DUPLICATE = "duplicate"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A file that was handed in, or nothing from somebody.
+
+    Attributes:
+        student: The pseudonym.
+        slug: The exercise that was collected.
+        framework: The notebook's.
+        file: Where it is, below the folder of submissions; empty unless it counts.
+        submitted_at: When it was handed in, in ISO 8601; empty if nothing tells.
+        late_days: How many days after the due date, begun days as whole ones.
+        status: What became of it.
+        message: Why, for a person.
+        original: Its name in what was collected.
+        kind: How that named its files: ``canvas``, ``moodle``, ``folder``, ``repository`` or ``file``.
+        identity: What the platform calls the student.
+        order: The larger the later, if the platform tells.
+        digest: Of its bytes.
+    """
+
+    student: str
+    slug: str
+    framework: str = ""
+    file: str = ""
+    submitted_at: str = ""
+    late_days: int = 0
+    status: Status = Status.UNREADABLE
+    message: str = ""
+    original: str = ""
+    kind: str = ""
+    identity: str = ""
+    order: int = 0
+    digest: str = ""
+
+
+_NAMES = [field.name for field in fields(Row)]
+
+
+def read_rows(course: Course) -> list[Row]:
+    """Read the table; no rows if nothing was collected yet.
+
+    Raises:
+        CourseError: If it is not as `write_rows` left it.
+    """
+    if not course.collected.is_file():
+        return []
+    rows = []
+    for record in read_sheet(course.collected).needs(*_NAMES).records():
+        try:
+            cells = {name: plain(record[name]) for name in _NAMES}
+            rows.append(
+                Row(
+                    **{  # type: ignore[arg-type]
+                        **cells,
+                        "late_days": int(re.sub(r"^$", "0", cells["late_days"])),
+                        "order": int(re.sub(r"^$", "0", cells["order"])),
+                        "status": Status(cells["status"]),
+                    }
+                )
+            )
+        except ValueError as error:
+            raise CourseError(
+                f"{course.collected}:{record.line}: {error}. Collect again after deleting this file; do not edit it."
+            ) from None
+    return rows
+
+
+def write_rows(course: Course, rows: Iterable[Row]) -> None:
+    """Write the table."""
+    write_table(course.collected, _NAMES, [{name: getattr(row, name) for name in _NAMES} for row in rows])

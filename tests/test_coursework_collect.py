@@ -1,0 +1,447 @@
+"""Collecting: every file has its row, the right notebook of each student is sorted in, nothing stops the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import time
+import zipfile
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from handins import RIGHT, SLUG, cells, document, handin, roster, sort_in, written, zipped
+
+from coursework.course import Course
+from coursework.errors import CourseError
+from coursework.incoming import cleaned, owner
+from coursework.roster import late_days, moment, read_roster
+from coursework.rows import Status, read_rows
+from coursework.sheet import defused, number, plain, read_sheet
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    """An empty course."""
+    return Course(tmp_path / "course")
+
+
+def stored(course: Course) -> dict[str, list[str]]:
+    """The files that were sorted in, by student."""
+    return {folder.name: sorted(path.name for path in folder.iterdir()) for folder in course.submissions.iterdir()}
+
+
+def test_canvas_names_lead_to_the_roster(course: Course, tmp_path: Path):
+    """Canvas's user number is looked up in the roster; who is not there goes by the name in the file's name."""
+    roster(course, "p01,,,101,,", "p02,,,,,Sam Stub")
+    source = written(
+        tmp_path / "canvas.zip",
+        zipped(
+            {
+                "doejane_101_9001_hand-in.ipynb": handin(),
+                "stubsam_LATE_102_9002_other name-1.ipynb": handin(),
+                "strangerann_103_9003_x.ipynb": handin(),
+                "LATE_anon_x1y2z_9004_x.ipynb": handin(),
+                "doejane_101_text.html": b"<p>typed</p>",
+            }
+        ),
+    )
+
+    rows = sort_in(course, source)
+
+    assert {name: (row.student, row.status) for name, row in rows.items()} == {
+        "doejane_101_9001_hand-in.ipynb": ("p01", Status.COLLECTED),
+        "stubsam_LATE_102_9002_other name-1.ipynb": ("p02", Status.COLLECTED),
+        "strangerann_103_9003_x.ipynb": ("strangerann", Status.COLLECTED),
+        "LATE_anon_x1y2z_9004_x.ipynb": ("x1y2z", Status.COLLECTED),
+        "doejane_101_text.html": ("p01", Status.UNREADABLE),
+    }
+    assert rows["stubsam_LATE_102_9002_other name-1.ipynb"].late_days == 1
+    assert "Not in roster.csv." in rows["strangerann_103_9003_x.ipynb"].message
+    assert stored(course)["p01"] == ["sum-up.pytorch.ipynb"]
+
+
+def test_canvas_attachments_tell_which_is_newer(course: Course, tmp_path: Path):
+    """Times in Canvas's zip are those of its making; the larger number is the later file."""
+    files = {"doejane_1_9002_b.ipynb": handin({**RIGHT, "half": "# newer"}), "doejane_1_9001_a.ipynb": handin()}
+
+    rows = sort_in(course, written(tmp_path / "c.zip", zipped(files)))
+
+    assert rows["doejane_1_9001_a.ipynb"].status is Status.DUPLICATE
+    assert "doejane_1_9002_b.ipynb counts" in rows["doejane_1_9001_a.ipynb"].message
+    assert b"# newer" in (course.submissions / rows["doejane_1_9002_b.ipynb"].file).read_bytes()
+
+
+def test_moodle_names_lead_to_the_roster(course: Course, tmp_path: Path):
+    """Moodle's participant number is looked up; two people of one name stay two, also unnamed participants."""
+    roster(course, "p01,2026-01-08,,,12,")
+    folder = "_assignsubmission_file_"
+    files = {
+        f"Jane Doe_12{folder}/a/hand-in.ipynb": handin(),
+        f"Ann Lee_13{folder}/x.ipynb": handin(),
+        f"Ann Lee_14{folder}/x.ipynb": handin(),
+        f"Participant_15{folder}x.ipynb": handin(),
+        "Ann Lee_13_assignsubmission_onlinetext_/onlinetext.html": b"hello",
+    }
+
+    rows = sort_in(course, written(tmp_path / "moodle.zip", zipped(files)))
+
+    assert {row.student for row in rows.values()} == {"p01", "ann-lee-13", "ann-lee-14", "participant"}
+    assert rows[f"Jane Doe_12{folder}/a/hand-in.ipynb"].late_days == 2
+    assert rows[f"Jane Doe_12{folder}/a/hand-in.ipynb"].submitted_at.startswith("2026-01-10T12:00:00")
+    assert rows["Ann Lee_13_assignsubmission_onlinetext_/onlinetext.html"].status is Status.UNREADABLE
+
+
+def test_a_later_download_keeps_pseudonyms(course: Course, tmp_path: Path):
+    """Somebody without a line in the roster has the same pseudonym when more is collected."""
+    name = "{}_{}_assignsubmission_file_/x.ipynb"
+    ann, other, poe = (name.format(*who) for who in (("Ann Lee", 13), ("Ann Lee", 14), ("Poe Sam", 15)))
+    sort_in(course, written(tmp_path / "1.zip", zipped({ann: handin(), other: handin(), poe: handin()})))
+
+    sort_in(course, written(tmp_path / "2.zip", zipped({ann: handin({}), name.format("Poe Sam", 16): handin()})))
+
+    assert {(row.identity, row.student) for row in read_rows(course)} == {
+        ("13", "ann-lee-13"),
+        ("14", "ann-lee-14"),
+        ("15", "poe-sam"),
+        ("16", "poe-sam-16"),
+    }
+
+
+def test_folders_and_drive_names_tell_the_student(course: Course, tmp_path: Path):
+    """A file or a folder a student, with what copying does to names; a name that says nothing is asked for."""
+    folder = tmp_path / "drive"
+    for name in ("alice.ipynb", "Copy of bob (1).ipynb", "carl/anything at all.ipynb", "dora.ipynb.txt"):
+        written(folder / name, handin())
+    written(folder / f"hand-in-{SLUG}-pytorch (3).ipynb", handin())
+    written(folder / f"eve_{SLUG}.pytorch.ipynb", handin())
+    written(folder / ".DS_Store", "clutter")
+
+    rows = sort_in(course, folder)
+
+    assert sorted(stored(course)) == ["alice", "bob", "carl", "dora", "eve"]
+    assert "rename it to STUDENT.ipynb" in rows[f"hand-in-{SLUG}-pytorch (3).ipynb"].message
+    assert len(rows) == 6
+
+
+def test_names_lose_what_copying_adds():
+    """Endings, counters and languages of "copy" go; the exercise's own name is no student."""
+    assert [cleaned(name) for name in ("Copy of Copy of a (2).ipynb", "Kopie von b.ipynb.json", "c - Copy.ipynb")] == [
+        "a",
+        "b",
+        "c",
+    ]
+    assert owner("hand-in-sum-up-mxnet-zoe", SLUG) == "zoe"
+    assert owner("sum-up-zoe", SLUG) == "zoe"
+    assert owner("sum-up.pytorch", SLUG) == ""
+
+
+def test_a_zip_of_a_folder_is_the_folder(course: Course, tmp_path: Path):
+    """The one folder that a program wrapped around everything is no student."""
+    files = {"all/alice/x.ipynb": handin(), "all/bob/x.ipynb": handin(), "__MACOSX/all/._x": b"clutter"}
+
+    sort_in(course, written(tmp_path / "all.zip", zipped(files)))
+
+    assert sorted(stored(course)) == ["alice", "bob"]
+
+
+def test_the_newest_of_several_counts(course: Course, tmp_path: Path):
+    """Of a student's files the newest counts, whatever it is called and whenever it is collected."""
+    old, new = datetime(2026, 1, 1), datetime(2026, 1, 2)
+    written(tmp_path / "in" / "alice" / "z.ipynb", handin({"total": "# old"}), old)
+    written(tmp_path / "in" / "alice" / "a.ipynb", handin({"total": "# new"}), new)
+    first = sort_in(course, tmp_path / "in")
+    written(tmp_path / "late" / "alice.ipynb", handin({"total": "# older"}), old - timedelta(days=1))
+
+    second = sort_in(course, tmp_path / "late")
+
+    assert [first[name].status for name in ("alice/z.ipynb", "alice/a.ipynb")] == [Status.DUPLICATE, Status.COLLECTED]
+    assert second["alice.ipynb"].status is Status.DUPLICATE
+    assert b"# new" in course.submission("alice", SLUG, "pytorch").read_bytes()
+
+
+def test_collecting_again_changes_nothing(course: Course, tmp_path: Path):
+    """The same download collected twice gives the same table, byte for byte."""
+    source = written(
+        tmp_path / "in.zip", zipped({"alice/1.ipynb": handin(), "alice/2.ipynb": handin({}), "b.txt": b"x"})
+    )
+    sort_in(course, source)
+    before = course.collected.read_bytes()
+
+    sort_in(course, source)
+
+    assert course.collected.read_bytes() == before
+
+
+def test_the_stamp_decides_what_a_notebook_is(course: Course, tmp_path: Path):
+    """Another exercise, framework, offering or version is said; a compatible version and a lost stamp are taken."""
+    bare = document([one for one in cells() if "coursework:" not in one["source"]])
+    files = {
+        "right.ipynb": handin(version=3),
+        "compatible.ipynb": handin(version=1),
+        "old.ipynb": handin(version=2),
+        "other.ipynb": handin(slug="another-one"),
+        "mxnet.ipynb": handin(framework="mxnet"),
+        "year.ipynb": handin(offering="00000000"),
+        "bare.ipynb": bare,
+        "strange.ipynb": document([]),
+        "broken.ipynb": b"{",
+    }
+
+    rows = sort_in(course, written(tmp_path / "in.zip", zipped(files)), frameworks=("pytorch",))
+
+    assert {name: row.status.value for name, row in rows.items()} == {
+        "right.ipynb": "collected",
+        "compatible.ipynb": "collected",
+        "old.ipynb": "old version",
+        "other.ipynb": "wrong assignment",
+        "mxnet.ipynb": "wrong assignment",
+        "year.ipynb": "wrong assignment",
+        "bare.ipynb": "collected",
+        "strange.ipynb": "wrong assignment",
+        "broken.ipynb": "unreadable",
+    }
+    assert all(row.message for name, row in rows.items() if name != "right.ipynb")
+
+
+def test_a_stamped_notebook_beats_one_that_lost_its_stamp(course: Course, tmp_path: Path):
+    """The newest that has a stamp counts, even if one without is newer."""
+    written(tmp_path / "in/alice/a.ipynb", handin(), datetime(2026, 1, 1))
+    bare = document([one for one in cells() if "coursework:" not in one["source"]])
+    written(tmp_path / "in/alice/b.ipynb", bare, datetime(2026, 1, 2))
+
+    rows = sort_in(course, tmp_path / "in")
+
+    assert rows["alice/a.ipynb"].status is Status.COLLECTED
+    assert rows["alice/b.ipynb"].status is Status.DUPLICATE
+
+
+def test_who_handed_in_nothing_has_a_row(course: Course, tmp_path: Path):
+    """Everyone in the roster is in the table; the row goes once something is handed in."""
+    roster(course, "alice,,,,,", "bob,,,,,")
+    first = sort_in(course, written(tmp_path / "alice.ipynb", handin()))
+
+    second = sort_in(course, written(tmp_path / "bob.ipynb", handin()))
+
+    assert first["bob"].status is Status.MISSING
+    assert {row.status for row in second.values()} == {Status.COLLECTED}
+
+
+def link_in_zip() -> zipfile.ZipInfo:
+    """The entry of a symbolic link."""
+    entry = zipfile.ZipInfo("dave.ipynb")
+    entry.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return entry
+
+
+def test_hostile_zips_are_refused_file_by_file(course: Course, tmp_path: Path):
+    """Paths that lead out, links, bombs, lies and damage have their rows; the good file beside them is collected."""
+    source = tmp_path / "bad.zip"
+    with zipfile.ZipFile(source, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("../../evil.ipynb", handin())
+        archive.writestr("/etc/evil.ipynb", handin())
+        archive.writestr("C:\\evil.ipynb", handin())
+        archive.writestr("a\\..\\..\\evil.ipynb", handin())
+        archive.writestr(link_in_zip(), handin())
+        archive.writestr("bomb.ipynb", b" " * 25_000_000)
+        archive.writestr("good.ipynb", handin())
+        archive.writestr("damaged.ipynb", handin({"total": "x" * 5000}))
+        entry = archive.getinfo("damaged.ipynb")
+    content = bytearray(source.read_bytes())
+    content[entry.header_offset + 60 : entry.header_offset + 90] = b"\xff" * 30
+    source.write_bytes(content)
+
+    rows = sort_in(course, source)
+
+    assert [row.student for row in rows.values() if row.status is Status.COLLECTED] == ["good"]
+    assert {row.status for name, row in rows.items() if name != "good.ipynb"} == {Status.UNREADABLE}
+    assert len(rows) == 8
+    assert not list(tmp_path.rglob("evil*"))
+
+
+def test_a_lie_about_the_size_is_seen(course: Course, tmp_path: Path):
+    """An entry that says it is small is read no further than the limit."""
+    content = zipped({"bomb.ipynb": b" " * 25_000_000})
+    lie = content.replace((25_000_000).to_bytes(4, "little"), (1000).to_bytes(4, "little"))
+
+    rows = sort_in(course, written(tmp_path / "lie.zip", lie))
+
+    assert rows["bomb.ipynb"].status is Status.UNREADABLE
+
+
+def test_a_zip_of_many_files_takes_no_minutes(course: Course, tmp_path: Path):
+    """Thousands of files are listed in seconds; an absurd name is refused."""
+    files = {f"s{number}.ipynb": b"{" for number in range(3_000)} | {"a" + " " * 60_000 + "b.ipynb": handin()}
+    begun = time.process_time()
+
+    rows = sort_in(course, written(tmp_path / "many.zip", zipped(files)))
+
+    assert len(rows) == 3_001
+    assert time.process_time() - begun < 10
+
+
+def test_a_damaged_zip_has_a_row(course: Course, tmp_path: Path):
+    """A download that broke off is said, not raised."""
+    rows = sort_in(course, written(tmp_path / "half.zip", zipped({"a.ipynb": handin()})[:50]))
+
+    assert rows["half.zip"].message == "It is a damaged zip file."
+
+
+def test_links_and_pipes_in_folders_are_refused(course: Course, tmp_path: Path):
+    """Nothing outside of the folder is read through it, and a pipe does not block."""
+    folder = tmp_path / "in"
+    written(folder / "good.ipynb", handin())
+    (folder / "link.ipynb").symlink_to(written(tmp_path / "secret.ipynb", handin()))
+    (folder / "far").symlink_to(tmp_path)
+    os.mkfifo(folder / "pipe.ipynb")
+
+    rows = sort_in(course, folder)
+
+    assert {name: row.status.value for name, row in rows.items()} == {
+        "good.ipynb": "collected",
+        "link.ipynb": "unreadable",
+        "far": "unreadable",
+        "pipe.ipynb": "unreadable",
+    }
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git")
+def test_of_a_repository_the_matching_notebook_counts(course: Course, tmp_path: Path):
+    """A clone's times are those of cloning: commits tell; the other notebooks in it are no wrong hand-ins."""
+    home = tmp_path / "clones" / "sum-up-alice"
+    written(home / "work" / "mine.ipynb", handin())
+    written(home / "lecture.ipynb", document([]))
+    evil = tmp_path / "ran"
+    git = ["git", "-C", str(home), "-c", "user.name=a", "-c", "user.email=a@b"]
+    date = {**os.environ, "GIT_COMMITTER_DATE": "2026-01-05T10:00:00+00:00", "HOME": str(tmp_path)}
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *command], check=True, env=date)
+    program = written(tmp_path / "gpg", f"#!/bin/sh\ntouch {evil}\n")
+    program.chmod(0o755)
+    for key, value in (("log.showSignature", "true"), ("gpg.program", str(program)), ("core.fsmonitor", str(program))):
+        subprocess.run([*git, "config", key, value], check=True)
+    commit = subprocess.run([*git, "cat-file", "commit", "HEAD"], check=True, capture_output=True, text=True).stdout
+    signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ\n -----END PGP SIGNATURE-----\n\n"
+    signed = subprocess.run(
+        [*git, "hash-object", "-t", "commit", "-w", "--stdin"],
+        input=commit.replace("\n\n", f"\n{signature}", 1),
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    subprocess.run([*git, "update-ref", "HEAD", signed], check=True)
+
+    alone = sort_in(Course(tmp_path / "other"), home)
+    rows = sort_in(course, tmp_path / "clones")
+
+    assert rows == alone
+    assert list(rows) == ["sum-up-alice/work/mine.ipynb"]
+    row = rows["sum-up-alice/work/mine.ipynb"]
+    assert (row.student, moment(row.submitted_at)) == ("alice", moment("2026-01-05T10:00:00+00:00"))
+    assert not evil.exists()
+
+
+def test_names_cannot_lead_anywhere(course: Course, tmp_path: Path):
+    """A student's name is made harmless for files and for spreadsheets before anything is written."""
+    files = {"=cmd|calc_7_9_x.ipynb": handin(), "con_8_9_x.ipynb": handin(), ".._9_9_x.ipynb": handin()}
+
+    rows = sort_in(course, written(tmp_path / "in.zip", zipped(files)))
+
+    assert {row.student for row in rows.values()} == {"cmd-calc", "con-", "9"}
+    assert "'=cmd|calc_7_9_x.ipynb" in course.collected.read_text("utf8")
+    assert read_rows(course)[0].original in files
+
+
+def test_late_days_are_begun_days():
+    """A minute after the due date is a day; before it, or without one, nothing is."""
+    due = moment("2026-01-10T12:00+00:00")
+
+    assert [late_days(due + timedelta(hours=hours), due) for hours in (-1, 0, 0.1, 24, 25)] == [0, 0, 1, 1, 2]
+    assert late_days(None, due) == late_days(due, None) == 0
+    assert moment("2026-01-10").hour == 23
+
+
+def test_due_dates_can_differ_by_exercise(course: Course):
+    """A column `due:<slug>` goes before the column `due`."""
+    roster(course, "alice,2026-01-01,2026-02-01,1.5", header=f"student,due,due:{SLUG},time_factor")
+
+    alice = read_roster(course).students["alice"]
+
+    assert (alice.due_for(SLUG), alice.due_for("x")) == (moment("2026-02-01"), moment("2026-01-01"))
+    assert alice.time_factor == 1.5
+
+
+def test_the_roster_is_read_as_spreadsheets_leave_it(course: Course):
+    """Semicolons, a byte order mark, decimal commas, Windows's letters and extra columns are understood."""
+    written(course.roster, "\ufeffstudent;due;time_factor;name\r\np01;;1,5;Zoë\r\n;;;\r\n")
+    assert read_roster(course).students["p01"].time_factor == 1.5
+
+    written(course.roster, "student,name\r\np01,Zo\u00eb\r\n".encode("cp1252"))
+    assert read_roster(course).students["p01"].ids == {"name": "Zoë"}
+
+
+def test_every_wrong_line_of_the_roster_is_named(course: Course):
+    """All mistakes are told at once, each with its line."""
+    roster(course, "a/b,,,,,", "p01,tomorrow,,,,", "p02,,0.5,,,", "p03,,,,,", "p03,,,,,")
+
+    with pytest.raises(CourseError) as caught:
+        read_roster(course)
+
+    lines = str(caught.value).splitlines()
+    assert [line.partition(": ")[0].rpartition(":")[2] for line in lines] == ["2", "3", "4", "6"]
+
+
+def test_sheets_keep_every_other_byte(tmp_path: Path):
+    """A filled cell, a removed row and an added one leave quotes, separators and line ends alone."""
+    text = 'a;b;"c ""x"""\r\n1;"two\r\nlines";3\r\n\r\n4;5\r\n'
+    sheet = read_sheet(written(tmp_path / "x.csv", text.encode("utf-8-sig")))
+
+    assert sheet.header == ["a", "b", 'c "x"']
+    assert [record.line for record in sheet.records()] == [2, 5]
+    assert sheet.filled({(1, 2): "9", (2, 2): "a;b"}) == text.replace(";3", ";9").replace("4;5", '4;5;"a;b"')
+    assert sheet.without(lambda record: record["a"] == "1") == (text.replace('1;"two\r\nlines";3\r\n', ""), 1)
+    assert sheet.extended([{"a": "7", "b": ""}]) == f"{text}7;;\r\n"
+    assert sheet.encoded(text).startswith(b"\xef\xbb\xbf")
+
+
+def test_formulas_are_defused():
+    """Nothing that a student wrote starts a formula; numbers stay numbers, and ours can be read back."""
+    assert [defused(text) for text in ("=1", "+1", "-1", "@x", "x", -1.5)] == ["'=1", "'+1", "'-1", "'@x", "x", "-1.5"]
+    assert plain(defused("=1")) == "=1"
+    assert [number(text) for text in ("1,5", "1.5", ".5", "", "nan", "1e9", "x")] == [
+        1.5,
+        1.5,
+        0.5,
+        None,
+        None,
+        None,
+        None,
+    ]
+
+
+def test_an_edited_table_is_refused_with_its_line(course: Course, tmp_path: Path):
+    """The table of what was collected is ours; an unknown status in it is named, not guessed."""
+    sort_in(course, written(tmp_path / "alice.ipynb", handin()))
+    course.collected.write_text(course.collected.read_text().replace("collected", "fine"))
+
+    with pytest.raises(CourseError, match=r"submissions.csv:2: 'fine'"):
+        read_rows(course)
+
+
+def test_what_is_not_there_is_said(course: Course, tmp_path: Path):
+    """A source that does not exist is an error of the caller's."""
+    with pytest.raises(CourseError, match="there is no such file"):
+        sort_in(course, tmp_path / "nowhere.zip")
+
+
+def test_metadata_alone_still_stamps(course: Course, tmp_path: Path):
+    """A notebook whose stamped cells were deleted is known by its metadata."""
+    content = json.loads(document([one for one in cells() if "coursework:" not in one["source"]]))
+    content["metadata"] = {"coursework": {"slug": SLUG, "framework": "mxnet", "version": 3, "offering": "3f2a9c1d"}}
+
+    rows = sort_in(course, written(tmp_path / "alice.ipynb", json.dumps(content)))
+
+    assert (rows["alice.ipynb"].framework, rows["alice.ipynb"].message) == ("mxnet", "")
