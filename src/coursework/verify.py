@@ -97,7 +97,7 @@ def answers_of(exercise: Exercise, framework: str, jail: Jail, *, seed: str) -> 
         verdicts = _graded(exercise, asked, offering, each.answers, jail)
         points = sum(question.points for question, verdict in verdicts if verdict.outcome is Outcome.PASSED)
         told = f"it gets {points:g} points, not {each.points:g} as its header says: {_missed(verdicts) or 'all passed'}"
-        full = f"it gets all {automatic:g} points" if each.points >= automatic else ""
+        full = f"it gets all {automatic:g} points" if each.points >= automatic > 0 else ""
         yield Check(f"{subject} wrong/{each.path.name}", full or (told if points != each.points else ""))
 
 
