@@ -617,3 +617,33 @@ def test_errors_are_of_one_tree():
     """Whoever calls coursework catches one class."""
     assert issubclass(ExerciseError, CourseworkError)
     assert issubclass(CourseError, CourseworkError)
+
+
+# A solution that readers see
+
+SHOWN = "\n::::{admonition} Solution\n:class: dropdown solution\n\n```{literalinclude} teacher/solution.py\n```\n::::\n"
+
+
+def test_a_public_solution_is_in_no_notebook(tmp_path: Path):
+    """The box with the solution is the page's alone: no cell of an exercise has it."""
+    places = write_exercise(tmp_path, ("exercise.md", "solution: teacher", "solution: public"))
+    path = places.exercises / SLUG / "exercise.md"
+    path.write_text(path.read_text("utf8") + SHOWN, "utf8")
+    found = load(SLUG, places)
+
+    assert found.solution == "public"
+    assert [cell for cell in found.cells if "literalinclude" in cell.source] == []
+
+
+def test_a_page_shows_a_solution_if_and_only_if_it_is_public(tmp_path: Path):
+    """A solution that the front matter keeps back is refused in the text, and one that it promises is asked for."""
+    places = write_exercise(tmp_path)
+    path = places.exercises / SLUG / "exercise.md"
+    text = path.read_text("utf8")
+    path.write_text(text + SHOWN, "utf8")
+    with pytest.raises(ExerciseError, match="this box shows the solution, which readers must not see"):
+        load(SLUG, places)
+    path.write_text(text.replace("solution: teacher", "solution: public"), "utf8")
+
+    with pytest.raises(ExerciseError, match="'public', but the page does not show it"):
+        load(SLUG, places)

@@ -30,6 +30,17 @@ _TEXT_MARK = re.compile(rf"(?:#[ \t]*)?<!--[ \t]*answer:[ \t]*(?P<name>{_NAME})[
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 
 
+#: The class of a box that shows the solution.
+SOLUTION = "solution"
+_SOLUTION = """  ::::{admonition} Solution
+  :class: dropdown solution
+
+  ```{literalinclude} teacher/solution.py
+  :language: python
+  ```
+  ::::"""
+
+
 @dataclass(frozen=True)
 class Cell:
     """A piece of an exercise, from its file.
@@ -141,7 +152,21 @@ def read(path: Path, faults: Faults, *, text_only: bool = False) -> Source:
     matter, lines = read_yaml(match["yaml"], path, first_line=2) if match else ({}, {})
     skipped = text[: match.end()].count("\n") if match else 0
     body = text[match.end() :] if match else text
-    return Source(path, matter, lines, tuple(_cells(body.split("\n"), skipped + 1, faults)))
+    settings = matter.get("exercise")
+    public = isinstance(settings, dict) and settings.get("solution") == "public"
+    shown: list[int] = []
+    cells = tuple(_cells(body.split("\n"), skipped + 1, faults, shown))
+    _check_shown(shown, public, faults) if match else None
+    return Source(path, matter, lines, cells)
+
+
+def _check_shown(shown: list[int], public: bool, faults: Faults) -> None:
+    """See that a page shows the solution if, and only if, it is public."""
+    if shown and not public:
+        told = "Say `solution: public` in the front matter, or remove it."
+        faults.add(shown[0], "this box shows the solution, which readers must not see.", told)
+    elif public and not shown:
+        faults.add(1, "`solution` is 'public', but the page does not show it.", f"Add this at the end:\n{_SOLUTION}")
 
 
 def read_text(path: Path) -> str:
@@ -206,11 +231,14 @@ def _key_lines(node: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
             yield from _key_lines(value, keys)
 
 
-def _cells(lines: list[str], first: int, faults: Faults) -> Iterator[Cell]:
-    """Cut the text below the front matter into cells."""
+def _cells(lines: list[str], first: int, faults: Faults, shown: list[int]) -> Iterator[Cell]:
+    """Cut the text below the front matter into cells; note where it shows the solution, which is in no notebook."""
     prose: list[str] = []
     begin = first
     for block in blocks(lines, first, faults.add):
+        if block.name == "admonition" and SOLUTION in str(block.options.get("class", "")).split():
+            shown.append(block.line)
+            continue
         cell = _cell(block, faults)
         if cell is None:
             begin = begin if prose else block.line
