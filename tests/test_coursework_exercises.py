@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from coursework.exercise import Exercise, Places
 from coursework.jail import Jail, interpreter
 from coursework.judge import Judged
 from coursework.model import Failed
-from coursework.simulation import check_submitted, hidden_share
+from coursework.simulation import check_submitted, hidden_shares
 
 ROOT = Path(__file__).parents[1]
 PLACES = Places(ROOT / "exercises")
@@ -272,6 +273,16 @@ def test_a_strange_reply_fails_and_breaks_no_question(slug, reply):
         assert verdict.sign
 
 
+def test_a_figure_beyond_measure_fails():
+    """A benchmark that does everything right, and then returns an integer that is too large for any float."""
+    right = percent.solution(loaded("a-correct-benchmark"), "pytorch")["benchmark"]
+    student = Here({"benchmark": right.replace("return statistics.median(times)", "return 10**400")})
+
+    verdicts = [student.verdict(question) for question in asked("a-correct-benchmark", "pytorch")]
+
+    assert {verdict.sign for verdict in verdicts} == {"beyond measure"}
+
+
 RUNNER = """
 import contextlib, io, json, linecache, sys
 outcome = []
@@ -417,7 +428,7 @@ def test_the_hosts_work_overlaps_if_the_next_batch_is_in_the_queue(early, share)
         number = number if early else device.submit(batch)
     host.use(device.wait(number))
 
-    assert hidden_share(host) == share
+    assert hidden_shares(host) == [share] * 4
 
 
 def test_a_wall_clock_lets_real_time_pass():
@@ -487,5 +498,8 @@ def test_cases_tell_a_wrong_type():
 def test_a_fingerprint_forgives_rounding():
     """Sums taken in another order give the same sign; other values another one."""
     assert fingerprint([0.1 + 0.2, 1]) == fingerprint([0.3, 1])
+    assert (
+        fingerprint(1234.565) == fingerprint(math.nextafter(1234.565, 0)) == fingerprint(math.nextafter(1234.565, 9e9))
+    )
     assert fingerprint([0.31, 1]) != fingerprint([0.3, 1])
     assert fingerprint([True]) != fingerprint([1])

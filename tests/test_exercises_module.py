@@ -486,3 +486,18 @@ def test_cells_that_run_elsewhere_are_packed_all_the_same(tmp_path: Path):
     assert wrong.outputs[-1].traceback == ["✗ total(3)", "  gave      6", "  expected  7"]
     assert "from mine.ipynb as" in named.text
     assert "! total in the file is not what you ran last" in named.text
+
+
+def test_a_helper_of_the_check_is_not_what_is_unwritten(capsys: pytest.CaptureFixture[str]):
+    """Where a check's own function calls the answer, the answer is named, and functions are shown by their names."""
+
+    def train(steps: int) -> int:
+        raise NotImplementedError
+
+    def steps_of(function: Callable[[int], int]) -> int:
+        return function(3)
+
+    exercises.check(steps_of, train, gives=3)
+    exercises.check(steps_of, lambda steps: steps, gives=3)
+
+    assert capsys.readouterr().out.splitlines() == ["\N{EN DASH} train is not written yet", "✓ steps_of(<lambda>) = 3"]

@@ -45,16 +45,19 @@ def check_submitted(device: VirtualDevice, batches: Sequence[Any]) -> None:
     )
 
 
-def hidden_share(host: VirtualHost) -> float:
-    """Say which part of the host's work was done while the device was at work, too.
+def hidden_shares(host: VirtualHost) -> list[float]:
+    """Say of each piece of the host's work which part of it was done while the device was at work, too.
 
-    Work on the last result does not count: after it there is nothing to compute.
+    Work on the last result is left out: after it there is nothing to compute. On a clock on the wall a busy machine can
+    only make these parts smaller, as the host then begins late; it never makes a device busy that has nothing to do.
 
     Args:
         host: The host, after the program has returned.
 
     Returns:
-        From 0 to 1, up to the accuracy of a clock on the wall; 1 if there was no work that could overlap.
+        From 0 to 1, up to the accuracy of the clock.
     """
-    could_s = sum(end_s - began_s for began_s, end_s in host.spans[:-1])
-    return host.overlapped_s() / could_s if could_s else 1.0
+    return [
+        sum(max(0.0, min(run.end_s, end_s) - max(run.start_s, began_s)) for run in host.device.runs) / (end_s - began_s)
+        for began_s, end_s in host.spans[:-1]
+    ]

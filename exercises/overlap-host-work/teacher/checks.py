@@ -9,13 +9,14 @@ from typing import Any
 from asynclab.simulated import Clock, VirtualClock, VirtualDevice, VirtualHost, WallClock
 from coursework import Offering, Question, Remote, Student, TooNoisy, Verdict, agree, failed, passed
 from coursework.cases import fingerprint
-from coursework.simulation import check_submitted, hidden_share, offered
+from coursework.simulation import check_submitted, hidden_shares, offered
 
-_DEVICE_S, _HOST_S = 0.04, 0.02
-_REPEATS = 5
+_DEVICE_S, _HOST_S = 0.05, 0.02
+#: What disturbs only makes the share smaller, so of each piece of work the best of several runs counts.
+_RUNS = 5
 #: The share of the host's work that has to be hidden. All of it is, if the next batch is always in the queue; if
-#: batches are taken in pairs, a little more than half. The gate stands midway; so near to it nothing is decided.
-_GATE, _TOO_CLOSE = 0.78, 0.06
+#: batches are taken in pairs, at most 4 of 7 pieces are. So near to the gate nothing is decided.
+_GATE, _TOO_CLOSE = 0.69, 0.05
 _MOST_IN_FLIGHT = 2
 
 _Seen = tuple[VirtualDevice, VirtualHost, Any]
@@ -66,18 +67,18 @@ def _bounded(batches: Sequence[int]) -> Callable[[Student], Verdict]:
 
 def _overlapped(batches: Sequence[int]) -> Callable[[Student], Verdict]:
     def ask(student: Student) -> Verdict:
-        shares = []
-        for _ in range(_REPEATS):
+        best = [0.0] * (len(batches) - 1)
+        for _ in range(_RUNS):
             device, host, _ = _run(student, batches, WallClock())
             if len(host.spans) != len(batches):
                 return failed("The host did not work once on each result.", sign="not all results")
-            shares.append(hidden_share(host))
-        share = statistics.median(shares)
-        private = f"shares: {[round(each, 3) for each in shares]}"
-        if abs(share - _GATE) < _TOO_CLOSE:
+            best = [max(pair) for pair in zip(best, hidden_shares(host), strict=True)]
+            share = statistics.mean(best)
+            if share > _GATE + _TOO_CLOSE:
+                return passed("While the host worked on one result, the device computed the next.")
+        private = f"best shares, by piece of work: {[round(each, 3) for each in best]}"
+        if share > _GATE - _TOO_CLOSE:
             raise TooNoisy(private)
-        if share > _GATE:
-            return passed(f"Of the host's work {share:.0%} was done while the device computed.")
         return failed(
             f"Only {share:.0%} of the host's work was done while the device computed. All could be, but that on the "
             "last result.",
