@@ -49,6 +49,9 @@ DEFAULTS: dict[str, Any] = {
     "polybook_notebooks": {},
 }
 
+#: Settings of polybook's other extensions, which check them themselves.
+OTHERS = frozenset({"polybook_needed_by"})
+
 #: Where set to 1, the same as ``polybook_require_recorded``: ``jupyter-book build`` takes no options of ours.
 REQUIRE_RECORDED = "POLYBOOK_REQUIRE_RECORDED"
 
@@ -199,8 +202,8 @@ def _check_names(settings: Mapping[str, Any], values: Mapping[str, Any]) -> None
                 f"_config.yml: `{name}` stands at the top, where nothing reads it.\nMove it below `sphinx: config:`."
             )
     for name in map(str, values):
-        if name.startswith("polybook_") and name not in DEFAULTS:
-            known = ", ".join(sorted(DEFAULTS))
+        if name.startswith("polybook_") and name not in {*DEFAULTS, *OTHERS}:
+            known = ", ".join(sorted({*DEFAULTS, *OTHERS}))
             raise ConfigError(f"_config.yml: `sphinx: config: {name}` is unknown (known: {known}).\nCorrect the name.")
 
 
