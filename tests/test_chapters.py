@@ -14,7 +14,9 @@ from polybook.page import Page, cell_tags
 from polybook.split import split
 
 FRAMEWORKS = ("pytorch", "mxnet")
-CHAPTERS = tuple(page.docname for page in pages(open_book(REPOSITORY)) if isinstance(page, Page))
+#: Every page with cells: the chapters, and the exercises to hand in.
+PAGES = tuple(page.docname for page in pages(open_book(REPOSITORY)) if isinstance(page, Page))
+CHAPTERS = tuple(page for page in PAGES if page.startswith("chapters/"))
 #: Words by which code or prose of one framework would speak of the other.
 OTHERS = {"pytorch": ("mxnet", "npx", "waitall", "asnumpy"), "mxnet": ("torch", "cuda", "synchronize(device)")}
 
@@ -22,8 +24,8 @@ OTHERS = {"pytorch": ("mxnet", "npx", "waitall", "asnumpy"), "mxnet": ("torch", 
 @pytest.fixture(scope="module")
 def chapters() -> dict[str, Page]:
     """The chapters, read."""
-    found = {page.docname: page for page in pages(open_book(REPOSITORY), CHAPTERS) if isinstance(page, Page)}
-    assert set(found) == set(CHAPTERS)
+    found = {page.docname: page for page in pages(open_book(REPOSITORY), PAGES) if isinstance(page, Page)}
+    assert set(found) == set(PAGES)
     return found
 
 
@@ -70,7 +72,7 @@ def test_both_tabs_make_the_same_claims(chapters: dict[str, Page], chapter: str)
     assert len(made["pytorch"]) > 4
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@pytest.mark.parametrize("chapter", PAGES)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_no_tab_speaks_of_the_other_framework(chapters: dict[str, Page], chapter: str, framework: str):
     """Cells and prose of a tab name only their own framework."""
@@ -105,7 +107,7 @@ def test_chapter_has_the_form_of_one(chapter: str):
     assert all("{dropdown} Hint" in exercise for exercise in exercises)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@pytest.mark.parametrize("chapter", PAGES)
 def test_every_drawing_is_described(chapter: str):
     """Each figure has an alternative text that is a sentence."""
     figures = re.findall(r"^```\{figure\}.*?^```$", text_of(chapter), re.DOTALL | re.MULTILINE)

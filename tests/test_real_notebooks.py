@@ -22,7 +22,7 @@ from books import BIN, REPOSITORY, run
 from browsing import empty_page, served
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
-from test_chapters import CHAPTERS, FRAMEWORKS, OTHERS
+from test_chapters import FRAMEWORKS, OTHERS, PAGES
 
 from polybook.archive import archive_path
 from polybook.book import open_book, pages
@@ -30,7 +30,7 @@ from polybook.page import Page as SourcePage
 from polybook.split import split
 
 ADDRESS = "https://course.example/book/"
-CASES = [(framework, chapter) for framework in FRAMEWORKS for chapter in CHAPTERS]
+CASES = [(framework, chapter) for framework in FRAMEWORKS for chapter in PAGES]
 #: A link or a picture in Markdown, and one in HTML.
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:href|src)=[\"']([^\"']+)")
 ROLE = re.compile(r"\{[\w:.+-]+\}`")
@@ -232,7 +232,7 @@ def test_an_archive_holds_all_that_its_notebooks_link_to(site: Path, tmp_path: P
     (root,) = tmp_path.iterdir()
     unpacked = sorted(root.rglob("*.ipynb"))
 
-    assert [path.relative_to(root).with_suffix("").as_posix() for path in unpacked] == sorted(CHAPTERS)
+    assert [path.relative_to(root).with_suffix("").as_posix() for path in unpacked] == sorted(PAGES)
     for path in unpacked:
         for cell in nbformat.read(path, as_version=4)["cells"]:
             addresses = list(links(cell["source"])) if cell["cell_type"] == "markdown" else []
@@ -280,7 +280,7 @@ def test_every_button_leads_to_a_file_of_the_site(published: Path):
     """Also those of services: the path behind repository and branch is that of a notebook in the site."""
     found = [
         (chapter, str(link["href"]))
-        for chapter in CHAPTERS
+        for chapter in PAGES
         for link in html_of(published / f"{chapter}.html").select(".polybook-notebooks a")
     ]
 
