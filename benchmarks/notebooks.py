@@ -26,6 +26,8 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from coursework.assign import write
+from coursework.exercise import Places, slugs
 from polybook.lock import machine_lock
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -228,8 +230,28 @@ def main() -> int:
     parser.add_argument("--page", action="append", help="only this page, such as chapters/waiting (may be repeated)")
     parser.add_argument("--site", type=Path, default=REPOSITORY / "_build" / "html", help="the built site")
     parser.add_argument("--keep", type=Path, help="a folder for the notebooks with their outputs")
+    parser.add_argument("--assigned", action="store_true", help="students' notebooks of all exercises instead")
     given = parser.parse_args()
-    site, rows = given.site.resolve(), []
+    with tempfile.TemporaryDirectory() as scratch:
+        site = hand_out(given.site.resolve(), Path(scratch)) if given.assigned else given.site.resolve()
+        return run_all(site, given)
+
+
+def hand_out(site: Path, folder: Path) -> Path:
+    """Make all exercises' notebooks as students get them, where a site would have its own."""
+    (folder / "wheels").symlink_to(site / "wheels")
+    places = Places(REPOSITORY / "exercises")
+    for framework in ("pytorch", "mxnet"):
+        for slug in slugs(places):
+            # A folder each: a student has one notebook, and `pack` looks for it.
+            out = folder / "notebooks" / framework / slug
+            write([slug], framework, out, folder / "course", places, site="https://course.invalid")
+    return folder
+
+
+def run_all(site: Path, given: argparse.Namespace) -> int:
+    """Run the notebooks of a site; give the exit status."""
+    rows = []
     print(
         "image framework page                             cells seconds changed added holds  does not hold", flush=True
     )

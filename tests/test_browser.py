@@ -390,3 +390,17 @@ def test_link_into_a_tab_opens_it_each_time(page: Page):
     link.click()
 
     expect(figure).to_be_visible()
+
+
+def test_block_of_one_framework_says_so_to_who_chose_the_other(page: Page):
+    """A note stands in it for a reader of the other framework, at once and after a reload, and for no other."""
+    note = tab_set(page, LONE).get_by_text("This is about Beta alone.")
+    page.goto("/first.html?framework=beta")
+    expect(note).to_have_count(0)
+
+    by_mouse(page, 0, "Alpha")
+    expect(note).to_be_visible()
+    page.reload()
+    expect(note).to_be_visible()
+    by_mouse(page, 0, "Beta")
+    expect(note).to_have_count(0)

@@ -15,14 +15,13 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.osutil import relative_uri
-from sphinx_design.shared import is_component
 
 from polybook.archive import archive_path
 from polybook.notebook_options import NotebookOptions
 from polybook.notebooks import notebook_path
 from polybook.outputs import OutputsNode
 from polybook.shown import shown_runs
-from polybook.tabs import SYNC_GROUP, OnlyChoice, tab_set
+from polybook.tabs import SYNC_GROUP, OnlyChoice, panels_of, tab_set
 
 logger = logging.getLogger(__name__)
 
@@ -137,10 +136,7 @@ def _choice(transform: AddButtons) -> list[nodes.Node]:
 
 def _follows_choice(node: nodes.Element) -> bool:
     """Tell whether something shows another framework's part when a reader chooses one."""
-    if isinstance(node, NotebooksNode | OutputsNode):
-        return True
-    labels = [item.children[0] for item in node.children if is_component(item, "tab-item")]
-    return sum(label.get("sync_group") == SYNC_GROUP for label in labels if isinstance(label, nodes.Element)) >= _SEVERAL
+    return isinstance(node, NotebooksNode | OutputsNode) or len(panels_of(node)) >= _SEVERAL
 
 
 def _links(options: NotebookOptions, docname: str, framework: str, title: str) -> nodes.paragraph:

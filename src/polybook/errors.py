@@ -87,3 +87,7 @@ class Interrupted(PolybookError):
 
 class WheelFailed(PolybookError):
     """The wheel of a package could not be built."""
+
+
+class PdfFailed(PolybookError):
+    """A site could not be printed."""

@@ -37,7 +37,8 @@ logger = logging.getLogger(__name__)
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register configuration, the parser, the transform and the events."""
     from polybook.builder import WRITE_EVENT, NotebooksBuilder
-    from polybook.buttons import SiteLink, depart_site_link, visit_site_link
+    from polybook.buttons import NotebooksDirective, SiteLink, depart_site_link, visit_site_link
+    from polybook.outputs import FillOutputs, OutputsDirective, OutputsNode
     from polybook.quotes import ClaimDirective, FillQuotes, GivenRole, OtherwiseDirective, ValueRole
     from polybook.runs_table import ClaimsTableDirective, FillTables, RunsTableDirective, TableNode
     from polybook.tabs import (
@@ -79,6 +80,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(TableNode)
     app.add_directive("polybook-runs", RunsTableDirective)
     app.add_directive("polybook-claims", ClaimsTableDirective)
+    app.add_directive("polybook-notebooks", NotebooksDirective)
+    app.add_node(OutputsNode)
+    app.add_directive("polybook-outputs", OutputsDirective)
+    app.add_post_transform(FillOutputs)
     app.add_post_transform(FillTables)
     app.connect("config-inited", _take_published)
     # After MyST-NB's own handler (500) has made its configuration.
@@ -105,7 +110,7 @@ def _start(app: Sphinx) -> None:
     from myst_nb.core.read import create_nb_reader
     from myst_nb.sphinx_ import SphinxEnvType
 
-    from polybook.buttons import AddButtons
+    from polybook.buttons import AddButtons, FillNotebooks
     from polybook.parser import DroppedCell, Parser
     from polybook.written import remember_written
 
@@ -145,6 +150,7 @@ def _start(app: Sphinx) -> None:
     # First, before anything works on pages that are broken.
     if options.notebooks:
         app.add_transform(type("AddButtons", (AddButtons,), {"options": options.notebooks}))
+        app.add_post_transform(type("FillNotebooks", (FillNotebooks,), {"options": options.notebooks}))
     exporter = _exporter(app, session)
     app.connect("env-updated", lambda app, env: _finish(app, session, env, exporter), priority=100)
     app.connect("build-finished", lambda app, error: remember_written(app, error, exporter))
@@ -241,9 +247,10 @@ def _notice(app: Sphinx, notices: list[Failure]) -> None:
 
 
 def _note_glue(app: Sphinx, doctree: nodes.document) -> None:
-    """Note which pages' values a page shows: it is written again whenever one of those is read."""
+    """Note which pages' values or outputs a page shows: it is written again whenever one of those is read."""
+    from polybook.outputs import output_sources
     from polybook.parser import glue_sources
 
-    sources = glue_sources(doctree)
+    sources = sorted({*glue_sources(doctree), *output_sources(doctree)})
     if sources:
         app.env.metadata[app.env.docname][GLUE_KEY] = sources

@@ -31,6 +31,8 @@ _STATIC = Path(__file__).parent / "static"
 SCRIPT = _STATIC / "polybook.js"
 #: The look of what is ours.
 STYLE = _STATIC / "polybook.css"
+#: How a page looks that a reader prints.
+PRINT_STYLE = _STATIC / "polybook-print.css"
 
 
 class OtherRun(nodes.General, nodes.Inline, nodes.Element):
@@ -91,7 +93,8 @@ def add_assets(app: Sphinx, *_page: Any) -> None:
         return
     # Now: an EPUB is packed before the build has finished.
     _copy(app)
-    app.add_css_file(STYLE.name)
+    for style in (STYLE, PRINT_STYLE):
+        app.add_css_file(style.name)
     app.add_js_file(
         SCRIPT.name,
         # Before sphinx-design's own script (500), which reads the address as well.
@@ -111,7 +114,7 @@ def copy_assets(app: Sphinx, error: Exception | None) -> None:
 
 
 def _copy(app: Sphinx) -> None:
-    for source in (SCRIPT, STYLE):
+    for source in (SCRIPT, STYLE, PRINT_STYLE):
         copy_asset_file(str(source), str(Path(app.outdir) / "_static"))
 
 
@@ -144,6 +147,18 @@ def framework_of(node: nodes.Node) -> str:
                 return str(label["sync_id"])
         parent = parent.parent
     return ""
+
+
+def panels_of(node: nodes.Node) -> dict[str, tuple[str, nodes.Element]]:
+    """Give the title and the content of each framework's panel; none if this is no tab set that follows the choice."""
+    found: dict[str, tuple[str, nodes.Element]] = {}
+    items = _elements(node) if isinstance(node, nodes.Element) and is_component(node, "tab-set") else []
+    for item in items:
+        if is_component(item, "tab-item"):
+            label, content = _elements(item)
+            if label.get("sync_group") == SYNC_GROUP:
+                found[label["sync_id"]] = (label.astext(), content)
+    return found
 
 
 class Unfolded(nodes.General, nodes.Element):

@@ -1,7 +1,12 @@
 /* Completes sphinx-design's tab memory where a reader would notice: a link that names a framework works on every
  * page and only for frameworks that exist, a later click is not undone by the address, the Back button and other
  * windows show the latest choice, and a link into a tab opens it each time. Loaded before design-tabs.js, which does
- * the rest. And lets a reader choose between the runs of a framework, where a page shows several. */
+ * the rest.
+ *
+ * Names the choice at the top of a page to a screen reader, says of what is there for one framework only that it is, to
+ * a reader who chose another, and lets the keyboard scroll wide outputs.
+ *
+ * And lets a reader choose between the runs of a framework, where a page shows several. */
 (() => {
   "use strict";
   const { group, names, key } = document.currentScript.dataset;
@@ -46,7 +51,33 @@
     }
   };
 
+  const labelsOf = (set) => set.querySelectorAll(`:scope > .sd-tab-label[data-sync-group="${group}"]`);
+
+  // What the reader chose; who chose nothing reads what the page shows first.
+  const chosen = () => {
+    if (known.includes(stored())) return stored();
+    const sets = [...document.querySelectorAll(".sd-tab-set")].map((set) => [...labelsOf(set)]);
+    const open = sets.find((own) => own.length > 1)?.find((label) => document.getElementById(label.htmlFor).checked);
+    return open?.dataset.syncId;
+  };
+
+  const noteSingles = () => {
+    const now = chosen();
+    for (const set of document.querySelectorAll(".sd-tab-set")) {
+      const [label, another] = labelsOf(set);
+      if (!label || another) continue;
+      const panel = label.nextElementSibling;
+      panel.querySelector(":scope > .polybook-alone")?.remove();
+      if (!now || label.dataset.syncId === now) continue;
+      const note = document.createElement("p");
+      note.className = "polybook-alone";
+      note.textContent = `This is about ${label.textContent.trim()} alone.`;
+      panel.prepend(note);
+    }
+  };
+
   takeFromAddress();
+  document.addEventListener("change", noteSingles);
   // design-tabs.js opens the tab that holds the address's fragment, whenever that changes.
   const openFragment = () => window.dispatchEvent(new Event("hashchange"));
 
@@ -55,6 +86,7 @@
     // On the way back Chromium restores radio buttons, after every other event.
     if (!event.persisted && navigation?.type !== "back_forward") return;
     choose(stored());
+    noteSingles();
     openFragment();
   });
   document.addEventListener("click", (event) => {
@@ -132,14 +164,34 @@
     choices.classList.add("polybook-ready");
   };
 
+  // An output that is wider than its place scrolls; without a mouse that takes the focus. It changes with the window,
+  // and what is hidden has no size yet.
+  const outputs = new ResizeObserver((changed) => {
+    for (const { target } of changed) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+
   document.addEventListener("DOMContentLoaded", () => {
     collectParts(document);
+    const others = parts.flatMap(({ nodes }) => nodes).filter((node) => node instanceof Element);
+    const inside = [document, ...others].flatMap((root) => [...root.querySelectorAll(".cell_output")]);
+    for (const output of [...inside, ...others.filter((node) => node.matches(".cell_output"))]) outputs.observe(output);
     document.querySelectorAll(".polybook-switch").forEach(makeSwitch);
     for (const framework of known) chooseRun(framework, stored(runKey(framework)));
+    for (const set of document.querySelectorAll(".polybook-notebooks")) {
+      set.setAttribute("role", "group");
+      set.setAttribute("aria-label", "Framework");
+    }
+    noteSingles();
   });
 
   window.addEventListener("storage", (event) => {
-    if (event.key === key) choose(event.newValue);
+    if (event.key === key) {
+      choose(event.newValue);
+      noteSingles();
+    }
     for (const framework of known) {
       if (event.key === runKey(framework)) chooseRun(framework, event.newValue);
     }
