@@ -26,7 +26,7 @@ RETRIES ?= 2
 CARRY_PYTHON ?= 3.12
 CARRY_PLATFORM ?= x86_64-manylinux_2_28
 
-.PHONY: help book environments test accept lint bench serve solutions coursework grade-demo notebooks lab site publish-notebooks run-notebooks record carry propose run-name pins debian-packages clean distclean
+.PHONY: help book environments test accept lint bench serve pdf linkcheck solutions coursework grade-demo notebooks lab site publish-notebooks run-notebooks record carry propose run-name pins debian-packages clean distclean
 
 help: ## Say what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -71,8 +71,13 @@ accept: environments .venv-dev/.ready ## Measure what we claim and print it as a
 	$(DEV)/python benchmarks/claims.py chapters/cost-model chapters/overlap-and-memory $(LESSON)
 	$(DEV)/python benchmarks/build.py --check
 	$(DEV)/python benchmarks/notebooks.py
+	$(DEV)/python benchmarks/notebooks.py --assigned
+	$(DEV)/python benchmarks/grading.py --check
+	$(DEV)/python benchmarks/measuring.py --check
+	@$(MAKE) --no-print-directory grade-demo
 	@$(MAKE) --no-print-directory book
 	$(DEV)/python benchmarks/lighthouse.py --check
+	$(DEV)/python benchmarks/accessible.py
 
 bench: accept
 
@@ -94,8 +99,17 @@ notebooks: environments ## Write the notebooks alone, into _build/notebooks (OUT
 lab: environments .venv-lab/.ready ## Open a page as a notebook in JupyterLab: FRAMEWORK=pytorch PAGE=chapters/waiting
 	@$(BOOK)/python -m polybook lab $(if $(FRAMEWORK),--framework $(FRAMEWORK)) $(PAGE)
 
-serve: book ## Build, then show the site at a local address
-	$(BOOK)/python -m http.server --directory _build/html --bind 127.0.0.1 8000
+serve: environments ## Show the book in a browser while you write: build on each save, reload, tell errors (PORT=8000)
+	@$(BOOK)/python -m polybook serve $(if $(PORT),--port $(PORT))
+
+pdf: book .venv-dev/.ready ## Print the book, one PDF a framework, into _build/pdf (FRAMEWORK=pytorch: only that); wants Chromium
+	@$(DEV)/python -m polybook pdf $(if $(FRAMEWORK),--framework $(FRAMEWORK))
+
+linkcheck: book ## Check every link inside of the site, its notebooks and archives (EXTERNAL=1: those that leave it, too)
+	@$(BOOK)/python -m polybook links
+ifneq ($(filter-out 0 no false,$(EXTERNAL)),)
+	$(BOOK)/jupyter-book build . --builder linkcheck
+endif
 
 offline: book ## Pack the site into one zip that works without a server or a network, into _build/asynchronous-computation.zip
 	$(BOOK)/python -m polybook.offline _build/html _build/asynchronous-computation.zip

@@ -6,6 +6,7 @@ import ast
 import io
 import json
 import os
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from books import REPOSITORY
 from exercise_folders import CHECKS, SEED, SOLUTION, write_exercise
 from outer_kernels import running
+from readers import uv
 
 from coursework import assign, drawing, percent
 from coursework.errors import CourseError, ExerciseError
@@ -157,16 +159,58 @@ def test_the_set_up_cell_is_the_courses_own(tmp_path: Path):
 
 
 def test_without_a_site_the_wheel_comes_along(tmp_path: Path):
-    """The zip for an LMS holds what the set-up cell installs, where the book has been built."""
+    """The zip for an LMS holds what the set-up cell installs, as the sources are now, built or not."""
     root = book(tmp_path)
-    wheel = root / "_build" / "html" / "wheels" / "asynclab-7.8-py3-none-any.whl"
-    wheel.parent.mkdir(parents=True)
-    wheel.write_bytes(b"wheel")
+    stale = root / "_build" / "html" / "wheels" / "asynclab-7.8-py3-none-any.whl"
+    stale.parent.mkdir(parents=True)
+    stale.write_bytes(b"of another day")
     cell = handed_out(root).cells[1]
-    _, archive = assign.write([SLUG], "pytorch", root / "out", root / "course", Places(root / "exercises"))
+    first, second = (
+        assign.write([SLUG], "pytorch", root / name, root / "course", Places(root / "exercises"))[1] for name in "ab"
+    )
 
+    members = _members(first)
     assert '"wheels/asynclab-7.8-py3-none-any.whl"' in cell.source
-    assert "wheels/asynclab-7.8-py3-none-any.whl" in zipfile.ZipFile(archive).namelist()
+    assert zipfile.ZipFile(io.BytesIO(members["wheels/asynclab-7.8-py3-none-any.whl"])).testzip() is None
+    assert b"leave the folder wheels where it is" in members["README.txt"]
+    assert members == _members(second)
+
+
+def test_with_a_site_no_wheel_is_needed(tmp_path: Path):
+    """The set-up cell installs from there; such a notebook can be opened in Colab."""
+    root = book(tmp_path)
+    site = {"site": "https://course.org"}
+
+    _, archive = assign.write([SLUG], "pytorch", root / "out", root / "course", Places(root / "exercises"), **site)
+
+    assert sorted(_members(archive)) == ["README.txt", "the-total.pytorch.ipynb"]
+    assert b"Colab" in _members(archive)["README.txt"]
+
+
+def test_the_wheel_can_be_installed_without_an_index(tmp_path: Path):
+    """An installer takes it: the package works, and says its version and its licence."""
+    root = book(tmp_path / "book")
+    for name in ("pyproject.toml", "LICENSE"):
+        (root / name).write_bytes((REPOSITORY / name).read_bytes())
+    _, archive = assign.write([SLUG], "pytorch", root / "out", root / "course", Places(root / "exercises"))
+    zipfile.ZipFile(archive).extractall(tmp_path)
+    (wheel,) = (tmp_path / "wheels").iterdir()
+    python = tmp_path / "env" / "bin" / "python"
+    quiet = {"capture_output": True, "text": True, "check": True}
+    subprocess.run([uv(), "venv", "-q", "--no-project", "--python", sys.executable, str(tmp_path / "env")], **quiet)
+
+    install = [uv(), "pip", "install", "--no-index", "--no-deps", "--no-cache", "--python", str(python), str(wheel)]
+    subprocess.run(install, **quiet)
+
+    code = (
+        "import asynclab, asynclab.preparing, importlib.metadata as m; about = m.metadata('asynclab'); "
+        "print(asynclab.__file__, about['Version'], about['License-Expression'], "
+        "*sorted(file.name for file in m.files('asynclab') if file.name in ('LICENSE', 'mxnet-pins.txt')))"
+    )
+    told = subprocess.run([python, "-I", "-c", code], **quiet).stdout.split()
+    assert told[0].startswith(str(tmp_path / "env"))
+    assert told[1] == wheel.name.split("-")[1]
+    assert told[2:] == ["MIT", "LICENSE", "mxnet-pins.txt"]
 
 
 def test_exercises_kept_elsewhere_get_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

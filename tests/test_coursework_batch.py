@@ -32,12 +32,16 @@ from handins import (
     zipped,
 )
 
-from coursework import feedback
+from coursework import feedback, overview
 from coursework.course import Course
 from coursework.errors import CourseError, ExerciseError, JailError
-from coursework.model import Outcome
+from coursework.jail import Jail
+from coursework.model import Limits, Outcome, StudentError, Verdict
+from coursework.overview import finish
+from coursework.process import Output
 from coursework.results import Result, all_results, cut, gradescope, read_result
 from coursework.rows import Status
+from coursework.student import Submission
 
 WRONG = {**RIGHT, "total": "# answer: total\ndef total(n):\n    return sum(range(n))"}
 
@@ -329,12 +333,315 @@ def test_feedback_shows_what_is_public(course: Course):
 
     page = course.result(SLUG, "pytorch", "bob").with_suffix(".html").read_text("utf8")
 
-    for public in ("Sum up", "The total", "failed!", "Think of Gauss.", "close", "printed", "3 of 10 points, so far"):
+    for public in ("Sum up", "The total", "Failed!", "Close.", "printed", "3 of 10 points, so far"):
         assert public in page
-    for private in ("secret of", "thinks that", "Think of Gauss." * 2, "failed total", "1 point a reason", "ann"):
+    for private in ("secret of", "thinks that", "Think of Gauss.", "failed total", "1 point a reason", "ann"):
         assert private not in page
     assert "secret of" not in feedback.text(result(course, "bob"))
     assert "secret of" not in json.dumps(gradescope(result(course, "bob")))
+
+
+def page_of(course: Course, student: str) -> str:
+    """A student's feedback page."""
+    return course.result(SLUG, "pytorch", student).with_suffix(".html").read_text("utf8")
+
+
+def corrected(course: Course, *lines: str) -> None:
+    """Write corrections, and grade."""
+    written(course.overrides, "\n".join(["student,slug,question,points,reason", *lines]) + "\n")
+    graded(course)
+
+
+def saying(message: str, outcome: Outcome = Outcome.FAILED) -> Any:
+    """A judge that says the same of every question."""
+
+    def ask(one: Any, code: Mapping[str, str], time_factor: float) -> Any:
+        return [(question, Verdict(outcome, message), 0.1) for question in one.asked], "printed"
+
+    return ask
+
+
+def test_a_corrected_question_says_so(course: Course):
+    """Neither right nor wrong: corrected, the reason a sentence of its own, and no hint any more."""
+    corrected(course, "bob,sum-up,total,1,close enough")
+
+    page = page_of(course, "bob")
+
+    assert '<section class="card plain">' in page
+    assert "✎ corrected</span> · 1/3" in page
+    assert '<p>Corrected by your instructor.</p>\n<p class="told">Close enough.</p>' in page
+    assert "Before that: failed. Failed!" in page
+    assert "Think of Gauss." not in page
+    assert "Corrected by your instructor. Close enough." in feedback.text(result(course, "bob"))
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("total returned `[1] < 2`, no list", "Your <code>total</code> returned <code>[1] &lt; 2</code>, no list"),
+        ("a depth of one: <b> too many", "A depth of one: &lt;b&gt; too many"),
+        ("n_waits is wrong", "<code>n_waits</code> is wrong"),
+        ("f(3) gave 4", "<code>f(3)</code> gave 4"),
+        ("a `b", "A `b"),
+        ("3.5 is not PyTorch", "3.5 is not PyTorch"),
+        ("ValueError: x", "ValueError: x"),
+        ("`<script>`", "<code>&lt;script&gt;</code>"),
+    ],
+)
+def test_messages_are_prose(course: Course, message: str, shown: str):
+    """They begin as sentences do; only what stands between backticks is code, and all of it is escaped."""
+    graded(course, judge=saying(message))
+
+    assert f'<p class="told">{shown}</p>' in page_of(course, "ann")
+
+
+def test_in_a_notebook_only_harmless_code_is_code(course: Course):
+    """There Markdown, HTML and formulas would have a meaning."""
+    graded(course, judge=saying("give `[1]`, not `<b>` or `$x$`"))
+
+    assert "Give `[1]`, not \\`\\<b\\>\\` or \\`\\$x\\$\\`" in feedback.text(result(course, "ann"))
+
+
+def test_a_program_that_never_ends_is_told_once(course: Course):
+    """Where every question took too long that is said once, with the limit, and without hints that do not fit."""
+    graded(course, judge=saying("It took longer than the time limit of 10 seconds.", Outcome.TIMEOUT))
+
+    page = page_of(course, "ann")
+
+    assert page.count("may never end") == page.count("limit of 10 seconds") == 1
+    assert page.count("took too long") == 2
+    assert "Think of Gauss." not in page
+
+
+def test_one_that_took_too_long_gets_no_hint(course: Course, tmp_path: Path):
+    """The limit is what helps; that of others is judged as ever."""
+    sort_in(course, written(tmp_path / "ann.ipynb", handin({**RIGHT, "total": "# answer: total\nsleep"})))
+    graded(course)
+
+    page = page_of(course, "ann")
+
+    assert "Timeout!" in page
+    assert "Think of Gauss." not in page
+    assert "may never end" not in page
+
+
+def test_own_answers_stand_at_the_end(course: Course, tmp_path: Path):
+    """Folded, escaped, and cut; also in what was graded before and is unchanged."""
+    long = {**RIGHT, "total": "# answer: total\n# <b>\nreturn 1\n" + "x" * 30_000}
+    sort_in(course, written(tmp_path / "ann.ipynb", handin(long)))
+    graded(course)
+    place = course.result(SLUG, "pytorch", "bob")
+    written(place, json.dumps({**json.loads(place.read_text("utf8")), "answers": {}}))
+
+    again = graded(course)
+
+    page = page_of(course, "ann")
+    assert page.index("<details><summary>Your answers</summary>") > page.index("What your cells printed")
+    assert "# &lt;b&gt;" in page
+    assert (page.count("x") < 21_000, "characters left out" in page) == (True, True)
+    assert "return sum(range(n))" in page_of(course, "bob")
+    assert again.kept == 2
+
+
+def test_each_message_begins_as_a_sentence(course: Course, tmp_path: Path):
+    """Also of those that are put together, and that begin with an answer's name."""
+    doubled = [one for one in cells() if one["id"] in ("answer-total", "answer-half")] + cells()
+    sort_in(course, written(tmp_path / "ann.ipynb", document(doubled)))
+
+    graded(course)
+
+    page = page_of(course, "ann")
+    assert page.count("Your <code>") == page.count("</code> stands in 2 cells: the one") == 2
+
+
+def test_nothing_is_said_twice(course: Course):
+    """Who handed in nothing is told so once."""
+    graded(course)
+
+    assert page_of(course, "dan").count("Nothing was handed in") == 1
+    assert feedback.text(result(course, "dan")).count("Nothing was handed in") == 1
+    assert "It is no notebook, or a damaged one" in page_of(course, "cyd")
+
+
+def test_what_several_processes_print_is_shown_once():
+    """After a time limit the same cells run again; what their functions print anew is kept."""
+    output = Output(1000)
+    for more in (b"a call\n", b"another call\n", b""):
+        output.begin()
+        output.add(b"cell 1\ncell 2\n" + more)
+
+    assert output.text() == "cell 1\ncell 2\na call\nanother call\n"
+
+
+def test_a_time_limit_says_how_long_it_is(monkeypatch: pytest.MonkeyPatch):
+    """That of a call with the student's factor; that of the whole submission where it comes first."""
+
+    class Slow:
+        """A process that never replies."""
+
+        ended = False
+
+        def __init__(self, *_: Any) -> None: ...
+
+        def prepare(self, *_: Any, **__: Any) -> None: ...
+
+        def call(self, *_: Any) -> None:
+            raise StudentError(Outcome.TIMEOUT, "too late")
+
+    monkeypatch.setattr("coursework.student.Process", Slow)
+    told = []
+    for limits, factor in ((Limits(call_s=10), 1.5), (Limits(call_s=10, total_s=5), 1)):
+        with pytest.raises(StudentError) as caught:
+            Submission(Jail(), limits, "pytorch", {}, time_factor=factor).call("f")
+        told.append(str(caught.value))
+
+    assert told == [
+        "It took longer than the time limit of 15 seconds.",
+        "The 5 seconds for the whole submission were used up.",
+    ]
+
+
+def test_corrections_count_without_a_hand_in(course: Course):
+    """Points that a person gives to what is missing or unreadable are in the table and on the page."""
+    corrected(course, "cyd,sum-up,total,2,seen on paper", "dan,sum-up,half,1,ill")
+
+    rows = {row["student"]: row for row in table(course.grades / "grades.csv")}
+    assert {name: (rows[name]["points"], rows[name]["status"]) for name in ("cyd", "dan")} == {
+        "cyd": ("2", "unreadable"),
+        "dan": ("1", "missing"),
+    }
+    assert "2 of 10 points" in page_of(course, "cyd")
+    assert "Seen on paper." in page_of(course, "cyd")
+    assert "1 of 10 points" in page_of(course, "dan")
+    assert "1 of 10 points" in feedback.text(result(course, "dan"))
+
+
+def test_a_correction_ends_what_was_too_noisy(course: Course, tmp_path: Path):
+    """The points of a question that could not be measured are final once a person gives some."""
+    sort_in(course, written(tmp_path / "ann.ipynb", handin({**RIGHT, "half": "noisy", "why": STUBS["why"]})))
+    graded(course)
+    before = result(course, "ann").complete
+
+    corrected(course, "ann,sum-up,half,1,")
+
+    assert (before, result(course, "ann").complete) == (False, True)
+    assert table(course.grades / "grades.csv")[0][f"{SLUG}/half"] == "1"
+
+
+def test_overrides_begin_with_their_header(course: Course):
+    """The first grading writes it; a table for marks comes only with written questions."""
+    graded(course, assignment(questions=assignment().questions[:2]))
+
+    assert course.overrides.read_text("utf8") == "student,slug,question,points,reason\n"
+    assert not course.marks.exists()
+
+
+def test_a_wrong_header_names_all_columns(course: Course):
+    """Also the one that may be left out."""
+    written(course.overrides, "student,slug,points,reason\n")
+
+    with pytest.raises(CourseError, match="has to name student, slug, question, points, reason"):
+        graded(course)
+
+
+def test_an_empty_reason_is_a_warning(course: Course):
+    """It is told with its line and counts; so does one with a reason, without a word."""
+    corrected(course, "bob,sum-up,total,1,", "bob,sum-up,half,1,late")
+
+    notes = finish(course, [assignment()])[1]
+
+    assert (len(notes.warnings), "overrides.csv:2: this correction has no reason" in notes.warnings[0]) == (1, True)
+    assert notes.faults == []
+    assert result(course, "bob").points == 2
+
+
+def test_a_question_that_is_not_there_says_where_names_are(course: Course):
+    """A correction without a question is refused."""
+    written(course.overrides, "student,slug,question,points,reason\nbob,sum-up,,1,x\nbob,,total,1,x\n")
+
+    faults = graded(course).faults
+
+    assert "overrides.csv:2: there is no such answer to mark: bob sum-up (empty)" in faults[0]
+    assert "stand in grades.csv" in faults[0]
+    assert "overrides.csv:3" in faults[1]
+
+
+def overview_of(course: Course) -> str:
+    """The instructor's page."""
+    return (course.grades / "overview.html").read_text("utf8")
+
+
+def test_the_overview_shows_what_is_worth_a_look(course: Course):
+    """Timeouts, crashes and what could not be judged have a column and a line of their own."""
+
+    def odd(one: Any, code: Mapping[str, str], time_factor: float) -> Any:
+        first = Verdict(Outcome.TIMEOUT if "range" in code.get("total", "") else Outcome.CRASHED)
+        second = Verdict(Outcome.ERROR, private="The question's own code failed: x")
+        return list(zip(one.asked, (first, second), (0.1, 0.1), strict=True)), ""
+
+    graded(course, judge=odd)
+
+    page = overview_of(course)
+    assert "ann (crashed: total; could not be judged: half); bob (timed out: total; could not be judged: half)" in page
+    assert '<td class="number">0</td><td class="number bad">2</td><td class="number">0</td>' in page
+
+
+def test_the_overview_shows_no_name_of_a_file(tmp_path: Path):
+    """Platforms put real names there; the line of the list says where they stand."""
+    course = Course(tmp_path / "course")
+    roster(course, "p01,,,,13,", "p02,2026-01-01,,,14,")
+    name = "{}_assignsubmission_file_/{}.ipynb".format
+    files = {name("Ann Lee_13", "a"): handin({}), name("Ann Lee_13", "b"): handin(), name("Sam Poe_14", "c"): handin()}
+    sort_in(course, written(tmp_path / "in.zip", zipped(files)))
+
+    graded(course)
+
+    page = overview_of(course)
+    assert [word for word in ("Ann", "Sam", "Poe", "assignsubmission") if word in page] == []
+    assert "The student handed in several; another one counts." in page
+    assert '<td>p02</td><td>sum-up</td><td>collected</td><td class="number">9</td>' in page
+    lines = course.collected.read_text("utf8").splitlines()
+    (line,) = re.findall(r'another one counts.</td><td class="number">(\d+)</td>', page)
+    assert "duplicate" in lines[int(line) - 1]
+
+
+@pytest.mark.parametrize(
+    ("most", "labels"), [(4, ["0", "1", "2", "3", "4"]), (7.5, list("01234567")), (25, ["0-2", "3-5", "24-25"])]
+)
+def test_the_distribution_has_whole_points(most: float, labels: list[str]):
+    """A bar a point, or several whole ones where there are many points."""
+    chart = overview._chart([0.0, 0.5, most], most)
+
+    found = [bar["label"].replace("\N{EN DASH}", "-") for bar in chart["bars"]]
+    assert (found[: len(labels) - 1], found[-1]) == (labels[:-1], labels[-1])
+    assert (chart["bars"][0]["count"], chart["bars"][-1]["count"], len(found) <= 12) == (2, 1, True)
+
+
+def test_the_overview_shows_corrections(course: Course):
+    """In the student's row, with what the tool had given."""
+    corrected(course, "bob,sum-up,total,1.5,close", "dan,sum-up,half,1,ill")
+
+    page = overview_of(course)
+
+    assert "<strong>corrected</strong></span>" in page
+    assert "total: failed, 0, <strong>corrected</strong> to 1.5" in page
+    assert "1 more have points by correction alone" in page
+    assert "Student by student" in page
+
+
+def test_progress_is_told(course: Course, monkeypatch: pytest.MonkeyPatch):
+    """How many submissions are done, and who runs now; known wrong answers are named but not counted."""
+    monkeypatch.setattr("coursework.running.TELL_S", 0.0)
+    told: list[str] = []
+
+    def slowly(one: Any, code: Mapping[str, str], time_factor: float) -> Any:
+        time.sleep(0.2)
+        return judge(one, code, time_factor)
+
+    graded(course, judge=slowly, tell=told.append)
+
+    assert "0 of 2 done, 1 running: the known wrong answer off-by-one" in told
+    assert "1 of 2 done, 1 running: bob" in told
 
 
 class Outside(HTMLParser):

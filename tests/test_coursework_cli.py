@@ -90,7 +90,8 @@ def test_assign_collect_grade_return_forget(made: Run, tmp_path: Path):
     returned = made("return", SLUG, "--sheet", "sheet.csv")
     forgotten = made("forget", "leeann", "--yes")
 
-    assert (collected[0], collected[1].splitlines()[-2]) == (0, f"{SLUG}: 3 collected")
+    assert (collected[0], collected[1].splitlines()[-3]) == (0, f"{SLUG}: 3 collected")
+    assert "3 of 3 hand-ins are of nobody in course/roster.csv" in collected[1].splitlines()[-1]
     assert (graded[0], graded[2]) == (0, "")
     assert "1 answers wait" in graded[1]
     assert "0 graded, 3 unchanged" in again[1]
@@ -135,7 +136,30 @@ def test_forget_asks_first(made: Run, tmp_path: Path, monkeypatch: pytest.Monkey
 
     assert status == 1
     assert "course/submissions/ann" in out
+    assert "collecting the same download again brings this person back" in out
     assert Path("course/submissions/ann").is_dir()
+
+
+def test_assign_says_what_to_hand_out(made: Run):
+    """Without a site the zip is what works, and that is said; with one the notebook does."""
+    alone = made("assign", SLUG, "--framework", "pytorch", "--force")[1]
+    with_site = made("assign", SLUG, "--framework", "pytorch", "--force", "--site", "https://course.org")[1]
+
+    assert alone.splitlines()[-1].startswith("Hand out the zip, not the bare notebook")
+    assert "Hand out" not in with_site
+
+
+def test_a_correction_without_a_reason_is_told_and_counts(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It is a warning with its line: the exit status stays 0."""
+    monkeypatch.setattr("coursework.judge.judge", lambda *_: ([], ""))
+    written(tmp_path / "in.zip", zipped({"ann.ipynb": answered()}))
+    made("collect", "in.zip")
+    written(Path("course/overrides.csv"), f"student,slug,question,points,reason\nann,{SLUG},number_of_waits,1,\n")
+
+    status, _, err = made("grade", "--python", f"pytorch={sys.executable}")
+
+    assert (status, "overrides.csv:2: this correction has no reason" in err) == (0, True)
+    assert rows("course/grades/grades.csv")["ann"]["points"] == "1"
 
 
 @pytest.mark.parametrize(

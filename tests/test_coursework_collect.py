@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from handins import RIGHT, SLUG, cells, document, handin, roster, sort_in, written, zipped
+from handins import RIGHT, SLUG, cells, document, graded, handin, roster, sort_in, written, zipped
 
 from coursework.course import Course
 from coursework.errors import CourseError
@@ -109,6 +109,101 @@ def test_a_later_download_keeps_pseudonyms(course: Course, tmp_path: Path):
         ("15", "poe-sam"),
         ("16", "poe-sam-16"),
     }
+
+
+OLDER = "It is version 1, which is graded like 3."
+ANN, SAM = (f"{name}_assignsubmission_file_/x.ipynb" for name in ("Ann Lee_13", "Sam Poe_14"))
+
+
+def everywhere(course: Course, student: str) -> list[str]:
+    """Where a pseudonym stands: files and folders called so, and lines of lists."""
+    paths = [path for path in sorted(course.root.rglob("*")) if student in path.name]
+    lists = [course.collected, course.marks, course.overrides, course.grades / "grades.csv"]
+    lines = [line for path in lists if path.is_file() for line in path.read_text("utf8").splitlines()]
+    return [*map(str, paths), *(line for line in lines if line.startswith(f"{student},"))]
+
+
+def test_a_corrected_roster_moves_hand_ins(course: Course, tmp_path: Path):
+    """Collected again, what a person handed in, got and was marked stands under the new pseudonym alone."""
+    source = written(tmp_path / "in.zip", zipped({ANN: handin(), SAM: b"{"}))
+    roster(course, "p02,,,,,Somebody Else")
+    sort_in(course, source)
+    graded(course)
+    written(course.marks, course.marks.read_text("utf8").replace("why,,", "why,4,"))
+    graded(course)
+    roster(course, "p01,,,,,Ann Lee", "p02,,,,,Sam Poe")
+
+    rows = sort_in(course, source)
+    graded(course)
+
+    assert {name: (row.student, row.message) for name, row in rows.items() if "Ann" in name} == {ANN: ("p01", OLDER)}
+    assert (len(rows), rows[SAM].student) == (2, "p02")
+    assert everywhere(course, "ann-lee") == everywhere(course, "sam-poe") == []
+    assert "p01,sum-up,pytorch,9,10," in (course.grades / "grades.csv").read_text("utf8")
+
+
+def test_a_corrected_roster_moves_files_without_numbers(course: Course, tmp_path: Path):
+    """A folder's or a file's name says whose it is; also what is not in this download any more stays a person's."""
+    folder = tmp_path / "in"
+    written(folder / "Ann Lee" / "a.ipynb", handin(), datetime(2026, 1, 2))
+    written(folder / "Ann Lee" / "b.ipynb", handin({}), datetime(2026, 1, 1))
+    sort_in(course, folder)
+    roster(course, "p01,,,,,Ann Lee")
+
+    rows = sort_in(course, folder)
+
+    assert {(row.student, row.status.value) for row in rows.values()} == {("p01", "collected"), ("p01", "duplicate")}
+    assert stored(course) == {"p01": ["sum-up.pytorch.ipynb"]}
+
+
+def test_an_older_download_moves_its_newer_notebook(course: Course, tmp_path: Path):
+    """The notebook that counts goes along, even if only an older one is collected again."""
+    old, new = (tmp_path / f"{name}.zip" for name in ("old", "new"))
+    written(old, zipped({ANN: handin()}, datetime(2026, 1, 1)))
+    written(new, zipped({ANN.replace("/x", "/y"): handin({"total": "# newer"})}, datetime(2026, 1, 2)))
+    for source in (old, new):
+        sort_in(course, source)
+    roster(course, "p01,,,,,Ann Lee")
+
+    rows = sort_in(course, old)
+
+    assert {row.student for row in rows.values()} == {"p01"}
+    assert b"# newer" in course.submission("p01", SLUG, "pytorch").read_bytes()
+    assert stored(course) == {"p01": ["sum-up.pytorch.ipynb"]}
+
+
+def test_two_who_were_exchanged_change_places(course: Course, tmp_path: Path):
+    """Notebooks and marks both go to the other one."""
+    source = written(tmp_path / "in.zip", zipped({ANN: handin({"total": "# ann"}), SAM: handin({"total": "# sam"})}))
+    roster(course, "p01,,,,,Sam Poe", "p02,,,,,Ann Lee")
+    sort_in(course, source)
+    written(course.marks, "student,slug,question,points,comment\np01,sum-up,why,1,sam\np02,sum-up,why,2,ann\n")
+    roster(course, "p01,,,,,Ann Lee", "p02,,,,,Sam Poe")
+
+    sort_in(course, source)
+
+    assert b"# ann" in course.submission("p01", SLUG, "pytorch").read_bytes()
+    assert b"# sam" in course.submission("p02", SLUG, "pytorch").read_bytes()
+    assert course.marks.read_text("utf8").splitlines()[1:] == ["p02,sum-up,why,1,sam", "p01,sum-up,why,2,ann"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "begins", "real"),
+    [([], "2 of 2", True), (["p01,,,,,Ann Lee"], "", False), (["p01,,,,,Ann Lee", "p02,,,,,Sam Poe"], "", False)],
+)
+def test_most_hand_ins_of_nobody_are_told(course: Course, tmp_path: Path, lines: list[str], begins: str, real: bool):
+    """One sentence says how they are matched, and that folders may have real names; half of them is no reason."""
+    from coursework.collect import unmatched
+
+    roster(course, *lines)
+    rows = sort_in(course, written(tmp_path / "in.zip", zipped({ANN: handin(), SAM: handin()})))
+
+    told = unmatched(course, rows.values(), read_roster(course))
+
+    assert told.startswith(begins)
+    assert bool(told) is bool(begins)
+    assert ("people's real ones" in told) is real
+    assert told == "" or ("`name`" in told and "(such as moodle_id 13)" in told)
 
 
 def test_folders_and_drive_names_tell_the_student(course: Course, tmp_path: Path):

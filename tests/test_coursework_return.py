@@ -88,6 +88,37 @@ def test_zeros_are_given_only_when_asked(canvas: Course):
     assert '"Nobody, Nora",103,s3,nora,B,0,,' in text
 
 
+def correct(course: Course, *lines: str) -> None:
+    """Write corrections, and grade."""
+    written(course.overrides, "\n".join(["student,slug,question,points,reason", *lines]) + "\n")
+    graded(course)
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_a_correction_is_returned_in_any_case(canvas: Course, zero: bool):
+    """Points that a person gave to who handed in nothing are filled in, with `zero` and without."""
+    correct(canvas, "p03,sum-up,total,3,ill")
+
+    text, done = returned(canvas, CANVAS, zero=zero)
+
+    assert '"Nobody, Nora",103,s3,nora,B,3,,' in text
+    assert done.filled == 3
+
+
+def test_a_correction_without_a_hand_in_has_feedback(moodle: Course):
+    """Moodle's sheet names a folder for it; the page says why."""
+    correct(moodle, "p03,sum-up,total,3,ill")
+
+    text, done = returned(moodle, MOODLE)
+
+    assert "No submission,3.00,10.00" in text
+    with zipfile.ZipFile(done.files[1]) as archive:
+        page = archive.read("Nora Nobody_14_assignsubmission_file_/feedback.html").decode()
+    assert "3 of 10 points" in page
+    forget(moodle, "p03")
+    assert "_14_" not in everything(moodle)
+
+
 def test_unmarked_answers_are_not_returned(canvas: Course):
     """Points that are not final stay here."""
     canvas.marks.unlink()
@@ -234,6 +265,16 @@ def test_forgetting_leaves_nothing(canvas: Course):
     assert "Lee, Ann" in left
     assert len(said) == 11
     assert canvas.overrides.read_text() == "student,slug,question,points,reason\nleeann,sum-up,total,1,y\n"
+
+
+def test_what_forgetting_changes_is_listed(moodle: Course):
+    """The returned sheet, the zip of feedback and the overview are named before anything is done."""
+    from coursework.forget import changes
+
+    _, done = returned(moodle, MOODLE)
+
+    assert changes(moodle, "p01") == [*done.files, moodle.grades / "overview.html"]
+    assert changes(moodle, "nobody") == [moodle.grades / "overview.html"]
 
 
 def test_forgetting_a_moodle_student_leaves_nothing(moodle: Course):

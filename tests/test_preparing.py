@@ -283,6 +283,22 @@ def test_offline_is_one_sentence(
     assert "error" in told[1].lower()
 
 
+@pytest.mark.parametrize(("there", "told"), [(False, "Unpack all of the zip"), (True, "may packages be added")])
+def test_a_wheel_beside_it_needs_no_connection(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: bool, told: str):
+    """Where the notebook came without the wheel, or its Python takes none, the connection is not to blame."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=1, stderr="error: no\n"))
+    if there:
+        (tmp_path / "a.whl").touch()
+
+    with pytest.raises(Exception, match=told) as caught:
+        exec(first_cell(wheel="a.whl"), {})
+
+    assert "connection" not in str(caught.value)
+    assert str(caught.value).splitlines()[0].endswith("and run this cell again.")
+
+
 def test_mxnet_on_a_current_python(hosted: Callable[[str], Path], wheel: Path, tmp_path: Path):
     """Two MXNet notebooks that are opened at once both get the one environment, in which MXNet works."""
     kernel = hosted("3.12")

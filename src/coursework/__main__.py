@@ -123,13 +123,15 @@ def assign(  # noqa: PLR0913, PLR0917
     **places: Any,
 ) -> None:
     """Make the notebooks to hand out, and a zip of each for a learning platform."""
-    from coursework.assign import write
+    from coursework.assign import HAND_OUT_THE_ZIP, write
 
     target = out or root / "assigned"
     for framework in frameworks:
         made = write(slugs, framework, target, root, Places(**places), site=site, mirror=mirror, force=force)
         for path in made:
             click.echo(path)
+    if not site:
+        click.echo(HAND_OUT_THE_ZIP)
 
 
 @cli.command()
@@ -144,7 +146,7 @@ def collect(arguments: Sequence[str], framework: str | None, due: str, root: Pat
     Without SLUG it is the exercise that most of the notebooks are of.
     """
     from coursework.collect import collect as sort_in
-    from coursework.collect import counted, expected
+    from coursework.collect import counted, expected, unmatched
     from coursework.roster import moment, read_roster
 
     course, where = Course(root), Places(**places)
@@ -154,7 +156,8 @@ def collect(arguments: Sequence[str], framework: str | None, due: str, root: Pat
         raise click.BadParameter(str(error), param_hint="--due") from None
     slug, sources = slug_and_sources(arguments, where)
     wanted = expected(exercise_of(slug, framework, where), course, framework, until)
-    rows = sort_in(course, sources, wanted, read_roster(course))
+    roster = read_roster(course)
+    rows = sort_in(course, sources, wanted, roster)
     for row in rows:
         if row.status is not Status.COLLECTED or row.message:
             click.echo(
@@ -163,6 +166,8 @@ def collect(arguments: Sequence[str], framework: str | None, due: str, root: Pat
     told = ", ".join(f"{count} {status}" for status, count in counted(rows).items()) or "nothing found"
     click.echo(f"{slug}: {told}")
     click.echo(course.collected)
+    if told := unmatched(course, rows, roster):
+        click.echo(told)
     return 0
 
 
@@ -212,7 +217,7 @@ def grade(  # noqa: PLR0913, PLR0917
         click.echo("stopped; what is graded is kept, `grade` goes on from here", err=True)
         raise
     results, notes = finish(course, assignments)
-    for text in [*report.faults, *notes.faults]:
+    for text in [*report.faults, *notes.faults, *notes.warnings]:
         click.echo(text, err=True)
     click.echo(f"{report.graded} graded, {report.kept} unchanged, {len(results)} results in all")
     if notes.waiting:
@@ -262,17 +267,19 @@ def give_back(  # noqa: PLR0913, PLR0917
 @_course
 def forget(student: str, yes: bool, root: Path) -> int:
     """Delete everything that the course's folder holds of one student."""
+    from coursework.forget import changes, holds
     from coursework.forget import forget as delete
-    from coursework.forget import holds
 
     course = Course(root)
     found = holds(course, student)
+    again = "collecting the same download again brings this person back"
     if found and not yes:
         click.echo("\n".join(str(path) for path in found))
-        click.confirm(f"Delete all of {student} for good?", abort=True)
+        click.echo("\n".join(f"{path}: written anew, without this person" for path in changes(course, student)))
+        click.confirm(f"Delete all of {student} for good ({again})?", abort=True)
     for line in delete(course, student):
         click.echo(line)
-    click.echo("What lies elsewhere, such as the platform's downloads, is yours to delete.")
+    click.echo(f"What lies elsewhere, such as the platform's downloads, is yours to delete: {again}.")
     return 0
 
 

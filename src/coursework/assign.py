@@ -7,23 +7,22 @@ exercise, its version and the seed alone.
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 import string
-import tomllib
-import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coursework import drawing
 from coursework.errors import CourseError, ExerciseError
 from coursework.exercise import Exercise, Places, load
+from coursework.files import packed
 from coursework.model import Offering
 from coursework.plain import markdown
 from coursework.source import ANSWER, Cell
 from coursework.stamp import KEY, Stamp
 from coursework.teacher import validate
+from coursework.wheel import version, wheel, wheel_name
 from coursework.wording import HEADING, with_constants
 
 if TYPE_CHECKING:
@@ -36,12 +35,19 @@ HOME = Path(__file__).resolve().parents[2]
 FIRST_CELL = "notebooks/first-cell.py"
 #: What Colab keeps of a cell that is shown as a form, its code folded.
 _FORM = {"cellView": "form", "jupyter": {"source_hidden": True}}
-#: The first moment that an archive can name.
-_MOMENT = (1980, 1, 1, 0, 0, 0)
 _ADDRESS = re.compile(r"https?://[^\s\"'\\\\$]+")
+#: What to say of a notebook that can be opened anywhere, and of one that needs the wheel beside it.
+_OPENED = "Open {name} with Jupyter or VS Code, or upload it to Colab."
+_OPENED_BESIDE = """Unpack all of this zip and leave the folder wheels where it is: the notebook installs from it.
+Open {name} there with Jupyter or VS Code."""
+#: What whoever hands out should know.
+HAND_OUT_THE_ZIP = (
+    "Hand out the zip, not the bare notebook: without --site the notebook installs asynclab from the wheel that lies "
+    "beside it in the zip (Colab, which gets the notebook alone, needs --site)."
+)
 _READ_ME = """{title}
 
-Open {name} with Jupyter or VS Code, or upload it to Colab. Run the first cell: it installs what is missing. Write your
+{opened} Run the first cell: it installs what is missing. Write your
 answers into the cells whose first line names an answer, and leave that line there. Save the notebook, then run the last
 cell: it writes the file to hand in.
 """
@@ -142,8 +148,10 @@ def write(  # noqa: PLR0913 - it is what the command line asks for
         name = file_name(stamp_of(exercise, offering))
         content = notebook_bytes(made)
         files[out / name] = content
-        members = {name: content, **_beside(exercise, site)}
-        members["README.txt"] = _READ_ME.format(title=exercise.title, name=name).encode()
+        beside = _beside(exercise, site)
+        opened = (_OPENED_BESIDE if beside else _OPENED).format(name=name)
+        members = {name: content, **beside}
+        members["README.txt"] = _READ_ME.format(title=exercise.title, opened=opened).encode()
         files[out / f"{name.removesuffix('.ipynb')}.zip"] = packed(members)
     _refuse_others(files, force)
     for path, content in files.items():
@@ -156,29 +164,15 @@ def write(  # noqa: PLR0913 - it is what the command line asks for
     return list(files)
 
 
-def packed(members: Mapping[str, bytes], executable: Collection[str] = ()) -> bytes:
-    """Make a zip whose bytes depend on its members alone.
-
-    Args:
-        members: Contents by name.
-        executable: The members that are programs.
-    """
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(members):
-            entry = zipfile.ZipInfo(name, _MOMENT)
-            entry.create_system, entry.external_attr = 3, (0o755 if name in executable else 0o644) << 16
-            archive.writestr(entry, members[name], zipfile.ZIP_DEFLATED)
-    return content.getvalue()
-
-
 def _beside(exercise: Exercise, site: str) -> dict[str, bytes]:
-    """Give what a student needs beside the notebook: where no site can be reached, the wheel."""
+    """Give what a student needs beside the notebook: where no site can be reached, the wheel.
+
+    It is made anew each time: one that a build of the site left there may be of other sources.
+    """
     book = exercise.book or HOME
     if site or not (book / FIRST_CELL).is_file():
         return {}
-    wheel = book / "_build" / "html" / "wheels" / wheel_name(book)
-    return {f"wheels/{wheel.name}": wheel.read_bytes()} if wheel.is_file() else {}
+    return {f"wheels/{wheel_name(book)}": wheel(book)}
 
 
 def _check_framework(exercise: Exercise, framework: str) -> None:
@@ -265,20 +259,11 @@ def _set_up(exercise: Exercise, framework: str, stamp: Stamp, site: str, mirror:
         needs=exercise.settings.needs.get(framework, ""),
         wheel=f"{site.rstrip('/')}/wheels/{wheel_name(book)}".lstrip("/"),
         mirror=mirror,
-        version=_version(book),
+        version=version(book),
     )
     first, _, rest = source.strip("\n").partition("\n")
     # Colab takes a form's title from the first line alone.
     return _cell("set-up", "code", f"{first}\n{stamp.line}\n{rest}", _FORM)
-
-
-def wheel_name(book: Path) -> str:
-    """Name the wheel of asynclab that a book's site has."""
-    return f"asynclab-{_version(book)}-py3-none-any.whl"
-
-
-def _version(book: Path) -> str:
-    return str(tomllib.loads((book / "pyproject.toml").read_text("utf8"))["project"]["version"])
 
 
 def _metadata(exercise: Exercise, stamp: Stamp, text: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -22,14 +22,16 @@ from coursework.results import QuestionResult, Result, cut, read_result, write_r
 from coursework.roster import Roster
 from coursework.rows import Row, Status, read_rows
 from coursework.running import Done, Job, Judge, Judged, run
-from coursework.submission import Unreadable, read, untouched
+from coursework.submission import Answers, Unreadable, read, untouched
 
 #: Which row tells of a student who handed in several files: the first of these.
 _BETTER = (Status.COLLECTED, Status.OLD, Status.WRONG, Status.UNREADABLE, Status.MISSING)
 #: How much of a written answer is kept for the one who marks it, in characters.
 _LONGEST = 20_000
+#: How much of all answers together is kept for the student to read again, in characters.
+_ANSWERS = 20_000
 #: How the judge begins what it says of a question that failed by itself.
-_EXERCISE_AT_FAULT = "The question's own code"
+NOT_OURS = "The question's own code"
 
 
 def _quiet(text: str) -> None:
@@ -63,7 +65,7 @@ class Batch:
         jobs: How many submissions at a time.
         regrade: Whether to grade what is unchanged, too.
         only: These students alone; all if empty.
-        tell: Is told each result as it comes.
+        tell: Is told each result as it comes, and now and then how far grading is.
     """
 
     course: Course
@@ -99,7 +101,7 @@ def grade(batch: Batch) -> Report:
             else:
                 _keep(course, _ungraded(row, assignment, row.message))
             _forget_other_framework(course, row, assignment)
-        run(jobs, batch.judge, batch.jobs, lambda done: _take(batch, done, report))
+        run(jobs, batch.judge, batch.jobs, lambda done: _take(batch, done, report), batch.tell)
     return report
 
 
@@ -148,7 +150,9 @@ def _job(batch: Batch, row: Row, assignment: Assignment, report: Report) -> list
     old = read_result(course.result(row.slug, assignment.framework, row.student))
     if old and old.digest == digest and old.status is Status.GRADED and not batch.regrade:
         report.kept += 1
-        kept = replace(old, message=" ".join(found.messages), late_days=row.late_days)
+        kept = replace(
+            old, message=" ".join(found.messages), late_days=row.late_days, answers=_answers(found, assignment)
+        )
         if kept != old:
             _keep(course, kept)
         return []
@@ -201,7 +205,7 @@ def _take(batch: Batch, done: Done, report: Report) -> None:
         report.faults += [
             f"{where}: {job.name}: {one.name}: {one.private.strip()}"
             for one in result.questions
-            if one.private.startswith(_EXERCISE_AT_FAULT)
+            if one.private.startswith(NOT_OURS)
         ]
         batch.tell(f"{where}  {job.name}  {told}")
 
@@ -218,7 +222,20 @@ def _result(job: Job, row: Row, judged: Judged, seconds: float) -> Result:
         elapsed_s=round(seconds, 3),
         questions=questions,
         output=cut(judged[1]),
+        answers=_answers(job.answers, job.assignment),
     )
+
+
+def _answers(found: Answers, assignment: Assignment) -> dict[str, str]:
+    """Give what was handed in, answer by answer, until it becomes too long to be read again."""
+    kept: dict[str, str] = {}
+    left = _ANSWERS
+    for name in assignment.stubs:
+        text = found.code.get(name) or found.written.get(name, "")
+        if text.strip() and left > 0:
+            kept[name] = cut(text, left)
+            left -= len(text)
+    return kept
 
 
 def _question(

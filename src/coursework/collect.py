@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from coursework import drawing
@@ -18,13 +19,16 @@ from coursework.course import Course
 from coursework.exercise import Exercise
 from coursework.files import safe_name, write_whole
 from coursework.incoming import Found, incoming
+from coursework.moving import follow
 from coursework.opened import Refused
 from coursework.roster import Roster, late_days
 from coursework.rows import Row, Status, read_rows, write_rows
 from coursework.stamp import read as read_stamp
 from coursework.submission import Notebook, Unreadable, read
 
-_DOUBLED = "The student handed in several: "
+#: How a message begins that names another file.
+DOUBLED = "The student handed in several: "
+_STRANGER = "Not in roster.csv."
 #: How much of what a stamp says is told, in characters: a student may have written it.
 _CUT = 60
 
@@ -75,7 +79,7 @@ def collect(course: Course, sources: Iterable[Path], expected: Expected, roster:
     Args:
         course: Where to.
         sources: Zips, folders or notebooks. What was collected before stays, unless the same student handed in
-            something newer.
+            something newer; it moves if the roster has another pseudonym for its owner now.
         expected: What is collected.
         roster: Who takes part.
 
@@ -89,7 +93,9 @@ def collect(course: Course, sources: Iterable[Path], expected: Expected, roster:
     ours = {_same(row): row for row in before if row.slug == expected.slug and row.status != Status.MISSING}
     found = [one for source in sources for one in incoming(source, expected.slug)]
     owners = _owners(found, roster, ours.values())
-    readers: dict[tuple[str, str, str], Callable[[], bytes]] = {}
+    moves = _moves(ours.values(), found, owners)
+    ours = {_same(one): one for one in (moves.get(key, row) for key, row in ours.items())}
+    readers = _taken_out(course, moves)
     for one in found:
         row = _looked_at(one, owners[_whose(one)], expected, roster)
         ours.pop(_same(row), None)
@@ -99,10 +105,30 @@ def collect(course: Course, sources: Iterable[Path], expected: Expected, roster:
     for row in rows:
         if row.status is Status.COLLECTED and _same(row) in readers:
             _stored(course, row, readers[_same(row)]())
+    follow(course, expected.slug, _successors(moves, {row.student for row in rows}))
     rows = _without_other_work(rows) + _missing(rows, expected, roster)
     rows = sorted(rows, key=lambda row: (row.student, row.status != Status.COLLECTED, row.original))
     write_rows(course, [*(row for row in before if row.slug != expected.slug), *rows])
     return rows
+
+
+def unmatched(course: Course, rows: Iterable[Row], roster: Roster) -> str:
+    """Say in one sentence how hand-ins are matched, if most of them are of nobody in the roster; else nothing."""
+    handed_in = [row for row in rows if row.status is not Status.MISSING]
+    strangers = [row for row in handed_in if row.student not in roster.students]
+    if len(strangers) * 2 <= len(handed_in):
+        return ""
+    such = [f" (such as {row.kind}_id {row.identity})" for row in strangers if row.kind in ("canvas", "moodle")]
+    real = (
+        "; folders and results have the names that the platform shows, which may be people's real ones"
+        if len(strangers) == len(handed_in)
+        else ""
+    )
+    return (
+        f"{len(strangers)} of {len(handed_in)} hand-ins are of nobody in {course.roster}: a hand-in is matched by the "
+        f"column `name`, which has to be what the platform shows, by `canvas_id` or `moodle_id`{''.join(such[:1])}, "
+        f"or by `student`, if its folder or file is called so; correct the roster and collect again{real}."
+    )
 
 
 def most_frequent(sources: Iterable[Path]) -> str:
@@ -140,6 +166,46 @@ def _owners(found: Iterable[Found], roster: Roster, before: Iterable[Row]) -> di
         if name not in roster.students and (clash or (not name and key[1])):
             wanted[key] = safe_name(f"{name}-{key[1]}")
     return wanted
+
+
+def _moves(
+    rows: Iterable[Row], found: Iterable[Found], owners: Mapping[tuple[str, str, str], str]
+) -> dict[tuple[str, str, str], Row]:
+    """Find earlier rows whose owner has another pseudonym now: the roster was corrected.
+
+    A platform's number says whose a row is; without one its name in the download does.
+
+    Returns:
+        By what told the row from others before, the row with the new pseudonym.
+    """
+    numbers = {key[:2]: student for key, student in owners.items() if key[1]}
+    names = {one.item.path: owners[_whose(one)] for one in found if not one.identity}
+    moves = {}
+    for row in rows:
+        now = numbers.get((row.kind, row.identity)) if row.identity else names.get(row.original)
+        if now and row.student and now != row.student:
+            moves[_same(row)] = replace(row, student=now, message=row.message.replace(_STRANGER, "").strip())
+    return moves
+
+
+def _successors(moves: Mapping[tuple[str, str, str], Row], still: Collection[str]) -> dict[str, str]:
+    """Say whose the results of an old pseudonym are now: of who had the notebook that counted, or of who left it."""
+    left = {key[0]: row.student for key, row in moves.items() if key[0] not in still}
+    return left | {key[0]: row.student for key, row in moves.items() if row.status is Status.COLLECTED}
+
+
+def _taken_out(
+    course: Course, moves: Mapping[tuple[str, str, str], Row]
+) -> dict[tuple[str, str, str], Callable[[], bytes]]:
+    """Take the notebooks of rows that move out of their old folders; gives what reads each."""
+    readers: dict[tuple[str, str, str], Callable[[], bytes]] = {}
+    for row in moves.values():
+        path = course.submissions / row.file
+        if row.file and path.is_file():
+            content = path.read_bytes()
+            readers[_same(row)] = partial(bytes, content)
+            path.unlink()
+    return readers
 
 
 def _looked_at(one: Found, student: str, expected: Expected, roster: Roster) -> Row:
@@ -211,7 +277,7 @@ def _timed(row: Row, one: Found, expected: Expected, roster: Roster) -> Row:
         late = 1
         messages.append("Canvas says that it came late; by how much, its zip does not tell.")
     if roster.students and participant is None:
-        messages.append("Not in roster.csv.")
+        messages.append(_STRANGER)
     return replace(row, late_days=late, message=" ".join(filter(None, messages)))
 
 
@@ -238,12 +304,12 @@ def _age(row: Row) -> tuple[int, float, int]:
 def _told(row: Row, best: Row) -> Row:
     if row is best:
         return replace(row, file=f"{row.student}/{row.slug}.{row.framework}.ipynb", message=_undoubled(row.message))
-    told = f"{_DOUBLED}{best.original} counts."
+    told = f"{DOUBLED}{best.original} counts."
     return replace(row, status=Status.DUPLICATE, file="", message=f"{_undoubled(row.message)} {told}".strip())
 
 
 def _undoubled(message: str) -> str:
-    return message.partition(_DOUBLED)[0].strip()
+    return message.partition(DOUBLED)[0].strip()
 
 
 def _stored(course: Course, row: Row, content: bytes) -> None:

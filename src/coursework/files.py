@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import tempfile
 import unicodedata
+import zipfile
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 #: What files begin with while they are written; one that is left over was interrupted and means nothing.
 WRITING = ".writing-"
 _LONGEST = 80
+#: The first moment that an archive can name.
+_MOMENT = (1980, 1, 1, 0, 0, 0)
 #: Names that Windows keeps for devices.
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
@@ -50,6 +55,22 @@ def tidy(folder: Path) -> None:
     """Remove what an interrupted run left half-written in a folder."""
     for path in folder.glob(f"{WRITING}*"):
         path.unlink(missing_ok=True)
+
+
+def packed(members: Mapping[str, bytes], executable: Collection[str] = ()) -> bytes:
+    """Make a zip whose bytes depend on its members alone.
+
+    Args:
+        members: Contents by name.
+        executable: The members that are programs.
+    """
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(members):
+            entry = zipfile.ZipInfo(name, _MOMENT)
+            entry.create_system, entry.external_attr = 3, (0o755 if name in executable else 0o644) << 16
+            archive.writestr(entry, members[name], zipfile.ZIP_DEFLATED)
+    return content.getvalue()
 
 
 def safe_name(text: str) -> str:

@@ -12,7 +12,7 @@ from coursework.errors import CourseError
 from coursework.files import write_whole
 from coursework.overview import overview
 from coursework.results import all_results
-from coursework.returning import People, people
+from coursework.returning import People, number_of, people
 from coursework.roster import read_roster
 from coursework.rows import Row, read_rows
 from coursework.sheet import read_sheet
@@ -26,6 +26,17 @@ def holds(course: Course, student: str) -> list[Path]:
         if path.is_file() and read_sheet(path).without(lambda record: record["student"] == student)[1]:
             found.append(path)
     return found
+
+
+def changes(course: Course, student: str) -> list[Path]:
+    """List what is written anew without a student: returned sheets and zips of feedback, and the overview."""
+    rows = [row for row in read_rows(course) if row.student == student]
+    who = people(read_roster(course), rows, [])
+    found = [path for path in _sheets(course) if _rows_of(path, student, who)[1]]
+    marks = _marks(course, student, rows, who)
+    found += [path for path in _zips(course) if _entries_of(path, student, rows, marks)]
+    page = course.grades / "overview.html"
+    return [*found, *([page] if page.is_file() else [])]
 
 
 def forget(course: Course, student: str) -> list[str]:
@@ -79,34 +90,59 @@ def _escaped(name: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
+def _sheets(course: Course) -> list[Path]:
+    return sorted(course.returned.rglob("*.csv"))
+
+
+def _zips(course: Course) -> list[Path]:
+    return sorted(course.returned.rglob("*.zip"))
+
+
+def _rows_of(path: Path, student: str, who: People) -> tuple[str, int]:
+    """Give a returned sheet without a student's rows, and how many those are."""
+    return read_sheet(path).without(lambda record: who.find(record) == student)
+
+
+def _marks(course: Course, student: str, rows: list[Row], who: People) -> tuple[str, ...]:
+    """Give what Moodle's folders of a student have in their names, by the numbers in downloads and in sheets."""
+    numbers = {row.identity for row in rows if row.kind == "moodle"}
+    for path in _sheets(course):
+        found = [one for one in read_sheet(path).records() if one["Identifier"] and who.find(one) == student]
+        numbers |= {number_of(one) for one in found}
+    return tuple(f"_{number}_assignsubmission_" for number in sorted(numbers - {""}))
+
+
 def _from_returned(course: Course, student: str, rows: list[Row], who: People) -> list[str]:
     said = []
-    for path in sorted(course.returned.rglob("*.csv")):
-        sheet = read_sheet(path)
-        kept, count = sheet.without(lambda record: who.find(record) == student)
+    # Sheets tell which entries of a zip are theirs: look first, delete then.
+    marks = _marks(course, student, rows, who)
+    for path in _sheets(course):
+        kept, count = _rows_of(path, student, who)
         if count:
-            write_whole(path, sheet.encoded(kept))
+            write_whole(path, read_sheet(path).encoded(kept))
             said.append(f"{path}: {count} {'row' if count == 1 else 'rows'} deleted")
-    for path in sorted(course.returned.rglob("*.zip")):
-        count = _from_zip(path, student, rows)
-        if count:
-            said.append(f"{path}: {count} {'entry' if count == 1 else 'entries'} deleted")
+    for path in _zips(course):
+        unwanted = _entries_of(path, student, rows, marks)
+        if unwanted:
+            _without_entries(path, unwanted)
+            said.append(f"{path}: {len(unwanted)} {'entry' if len(unwanted) == 1 else 'entries'} deleted")
     return said
 
 
-def _from_zip(path: Path, student: str, rows: list[Row]) -> int:
+def _entries_of(path: Path, student: str, rows: list[Row], marks: tuple[str, ...]) -> list[str]:
     names = {PurePosixPath(row.original).name for row in rows if row.kind == "canvas"}
-    marks = tuple(f"_{row.identity}_assignsubmission_" for row in rows if row.kind == "moodle")
+    with zipfile.ZipFile(path) as archive:
+        return [
+            name
+            for name in archive.namelist()
+            if name in names or name.startswith(f"{student}/") or any(mark in name for mark in marks)
+        ]
 
-    def theirs(name: str) -> bool:
-        return name in names or name.startswith(f"{student}/") or any(mark in name for mark in marks)
 
+def _without_entries(path: Path, unwanted: list[str]) -> None:
     content = io.BytesIO()
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as new:
-        unwanted = [entry for entry in old.infolist() if theirs(entry.filename)]
         for entry in old.infolist():
-            if entry not in unwanted:
+            if entry.filename not in unwanted:
                 new.writestr(entry, old.read(entry), zipfile.ZIP_DEFLATED)
-    if unwanted:
-        write_whole(path, content.getvalue())
-    return len(unwanted)
+    write_whole(path, content.getvalue())

@@ -1,6 +1,7 @@
 """What people decide: points for written answers in ``marks.csv``, corrections in ``overrides.csv``.
 
-Both belong to people. Rows to fill in are added to ``marks.csv``; no other byte of either file is ever changed. Both
+Both belong to people. Rows to fill in are added to ``marks.csv``, and ``overrides.csv`` is begun with its header; no
+other byte of either file is ever changed, but for somebody who gets another pseudonym (``moving.py``). Both
 are laid over every result anew, so they survive whatever is graded again.
 """
 
@@ -37,11 +38,13 @@ class Decisions:
         marks: By student, exercise and question.
         overrides: The same.
         faults: What could not be understood, each with file and line. Such a row changes nothing.
+        warnings: What counts and is yet not as it should be, in the same form.
     """
 
     marks: dict[tuple[str, str, str], Decision] = field(default_factory=dict)
     overrides: dict[tuple[str, str, str], Decision] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def read_decisions(course: Course) -> Decisions:
@@ -55,12 +58,17 @@ def read_decisions(course: Course) -> Decisions:
         decisions.marks = _read(course.marks, _MARKS, "comment", decisions.faults)
     if course.overrides.is_file():
         decisions.overrides = _read(course.overrides, _OVERRIDES, "reason", decisions.faults)
+        decisions.warnings = [
+            f"{one.where}: this correction has no reason. It counts; the student will wonder why."
+            for one in decisions.overrides.values()
+            if not one.text
+        ]
     return decisions
 
 
 def _read(path: Path, names: tuple[str, ...], text: str, faults: list[str]) -> dict[tuple[str, str, str], Decision]:
     found: dict[tuple[str, str, str], Decision] = {}
-    for record in read_sheet(path).needs(*names[:4]).records():
+    for record in read_sheet(path).needs(*names[:4], of=names).records():
         if not record["points"]:
             continue
         where, key = f"{path}:{record.line}", _key(record)
@@ -96,12 +104,18 @@ def ask_for_marks(course: Course, results: Iterable[Result]) -> int:
         if wanted:
             write_table(course.marks, _MARKS, wanted)
         return len(wanted)
-    sheet = read_sheet(course.marks).needs(*_MARKS[:4])
+    sheet = read_sheet(course.marks).needs(*_MARKS[:4], of=_MARKS)
     there = {_key(record) for record in sheet.records()}
     new = [row for row in wanted if (row["student"], row["slug"], row["question"]) not in there]
     if new:
         write_if_other(course.marks, sheet.encoded(sheet.extended(new)))
     return len(new)
+
+
+def begin_corrections(course: Course) -> None:
+    """Write the header of ``overrides.csv``, for whoever wants to correct something, unless the file is there."""
+    if not course.overrides.is_file():
+        write_table(course.overrides, _OVERRIDES, [])
 
 
 def decided(result: Result, decisions: Decisions) -> Result:
@@ -111,7 +125,7 @@ def decided(result: Result, decisions: Decisions) -> Result:
 
 def _decided(question: QuestionResult, result: Result, decisions: Decisions) -> QuestionResult:
     key = (result.student, result.slug, question.name)
-    one = replace(question, points=question.given, comment="")
+    one = replace(question, points=question.given, comment="", corrected=False)
     if one.outcome in (Outcome.TO_BE_MARKED, Outcome.MARKED):
         mark = decisions.marks.get(key)
         fits = mark is not None and mark.points <= one.max_points
@@ -121,8 +135,7 @@ def _decided(question: QuestionResult, result: Result, decisions: Decisions) -> 
     correction = decisions.overrides.get(key)
     if correction is not None and correction.points <= one.max_points:
         outcome = Outcome.MARKED if one.outcome is Outcome.TO_BE_MARKED else one.outcome
-        comment = f"Corrected by the instructor. {correction.text}".strip()
-        one = replace(one, points=correction.points, outcome=outcome, comment=comment)
+        one = replace(one, points=correction.points, outcome=outcome, comment=correction.text, corrected=True)
     return one
 
 
@@ -147,14 +160,20 @@ def unfitting(decisions: Decisions, results: Iterable[Result], known: Collection
     faults = []
     tables: list[tuple[Mapping[tuple[str, str, str], Decision], Callable[[tuple[str, str, str]], bool], str]] = [
         (decisions.marks, written.__contains__, "It counts nothing; points of other questions go into overrides.csv."),
-        (decisions.overrides, most.__contains__, "It counts nothing; correct the names."),
+        (
+            decisions.overrides,
+            most.__contains__,
+            "It counts nothing. Names of students, and of questions after `SLUG/`, stand in grades.csv; those of "
+            "questions also below their titles in overview.html.",
+        ),
     ]
     for table, fits, told in tables:
         for key, decision in table.items():
-            if key[1] not in known:
+            if key[1] and key[1] not in known:
                 continue
             if not fits(key):
-                faults.append(f"{decision.where}: there is no such answer to mark: {' '.join(key)}. {told}")
+                what = " ".join(name or "(empty)" for name in key)
+                faults.append(f"{decision.where}: there is no such answer to mark: {what}. {told}")
             elif decision.points > most[key]:
                 worth = f"{decision.points:g} points, but {key[2]} is worth {most[key]:g}"
                 faults.append(f"{decision.where}: {worth}. It counts nothing.")

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from coursework.alike import alike
 from coursework.assignment import Assignment
+from coursework.batch import NOT_OURS
+from coursework.collect import DOUBLED
 from coursework.course import Course
 from coursework.feedback import TITLES, page
 from coursework.files import write_if_other
 from coursework.known import with_misconceptions
-from coursework.marks import ask_for_marks, decided, read_decisions, unfitting
+from coursework.marks import ask_for_marks, begin_corrections, decided, read_decisions, unfitting
 from coursework.model import Outcome, WrittenQuestion
-from coursework.pages import points, render
-from coursework.results import Result, all_results, write_grades, write_result
-from coursework.rows import Status, read_rows
+from coursework.pages import render
+from coursework.results import QuestionResult, Result, all_results, write_grades, write_result
+from coursework.rows import Row, Status, read_rows
 
 _RIGHT = (Outcome.PASSED, Outcome.MARKED)
 _OPEN = (Outcome.TO_BE_MARKED, Outcome.TOO_NOISY)
 #: A question that fewer than half of those who tried it got right is worth a look.
 _FAILING = 0.5
-_BARS, _BAR, _HEIGHT, _FLOOR = 11, 48, 160, 140
+_BARS, _BAR, _HEIGHT, _FLOOR = 12, 48, 160, 140
+#: What is no answer that is right or wrong.
+_ODD = {Outcome.TIMEOUT: "timed out", Outcome.CRASHED: "crashed", Outcome.TOO_NOISY: "too noisy to measure"}
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,12 @@ class Notes:
     Attributes:
         faults: What could not be understood of people's marks and corrections, with file and line.
         waiting: How many written answers have no points yet.
+        warnings: What counts and is yet not as it should be.
     """
 
     faults: list[str]
     waiting: int
+    warnings: list[str] = field(default_factory=list)
 
 
 def finish(course: Course, assignments: Sequence[Assignment]) -> tuple[list[Result], Notes]:
@@ -66,10 +73,11 @@ def finish(course: Course, assignments: Sequence[Assignment]) -> tuple[list[Resu
             write_if_other(path.with_suffix(".html"), page(new))
             results.append(new)
     ask_for_marks(course, results)
+    begin_corrections(course)
     faults = [*decisions.faults, *unfitting(decisions, results, {one.slug for one in results})]
     write_grades(course, results)
     write_if_other(course.grades / "overview.html", overview(course, results, assignments))
-    return results, Notes(faults, sum(len(one.pending) for one in results))
+    return results, Notes(faults, sum(len(one.pending) for one in results), decisions.warnings)
 
 
 def overview(course: Course, results: Iterable[Result], assignments: Sequence[Assignment]) -> str:
@@ -78,7 +86,11 @@ def overview(course: Course, results: Iterable[Result], assignments: Sequence[As
     shown = [
         _assignment(course, group, by_place.get(place)) for place, group in sorted(_groups(results).items()) if group
     ]
-    rows = [row for row in read_rows(course) if row.status is not Status.COLLECTED or row.message]
+    rows = [
+        {"row": row, "line": line, "message": without_names(row)}
+        for line, row in enumerate(read_rows(course), start=2)
+        if row.status is not Status.COLLECTED or row.message or row.late_days
+    ]
     return render("overview.html", assignments=shown, rows=rows)
 
 
@@ -91,7 +103,7 @@ def _groups(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
 
 def _assignment(course: Course, results: Sequence[Result], assignment: Assignment | None) -> dict[str, Any]:
     graded = [one for one in results if one.status is Status.GRADED]
-    complete = [one.points for one in graded if one.complete]
+    complete = [one.points for one in results if one.counts and one.complete]
     first = results[0]
     written = assignment.written if assignment else set()
     rubrics = [one for one in assignment.questions if isinstance(one, WrittenQuestion)] if assignment else []
@@ -101,6 +113,9 @@ def _assignment(course: Course, results: Sequence[Result], assignment: Assignmen
         "title": first.title or first.slug,
         "all": len(results),
         "graded": len(graded),
+        "counted": len(complete),
+        "by_hand": sum(one.corrected for one in results if one.status is not Status.GRADED),
+        "odd": _odd(results),
         "pending": sum(not one.complete for one in results),
         "median": statistics.median(complete) if complete else 0.0,
         "mean": statistics.fmean(complete) if complete else 0.0,
@@ -122,7 +137,8 @@ def _questions(results: Sequence[Result]) -> list[dict[str, Any]]:
         right = sum(outcomes[outcome] for outcome in _RIGHT)
         waiting = sum(outcomes[outcome] for outcome in _OPEN)
         missing = outcomes[Outcome.NOT_ATTEMPTED]
-        wrong = sum(outcomes.values()) - right - waiting - missing
+        odd = sum(bool(_oddity(one)) for result in results for one in result.questions if one.name == question.name)
+        wrong = sum(outcomes.values()) - right - waiting - missing - odd
         table.append(
             {
                 "name": question.name,
@@ -132,10 +148,42 @@ def _questions(results: Sequence[Result]) -> list[dict[str, Any]]:
                 "wrong": wrong,
                 "missing": missing,
                 "open": waiting,
+                "odd": odd,
                 "failing": wrong > 0 and right < _FAILING * (right + wrong),
             }
         )
     return table
+
+
+def _oddity(question: QuestionResult) -> str:
+    """Say what makes a question worth a look; empty if it was judged as it should be."""
+    if question.private.startswith(NOT_OURS):
+        return "could not be judged"
+    return _ODD.get(question.outcome, "")
+
+
+def _odd(results: Iterable[Result]) -> list[dict[str, Any]]:
+    """List who is worth a look, with what and in which questions."""
+    found = []
+    for result in sorted(results, key=lambda one: one.student):
+        told: dict[str, list[str]] = {}
+        for question in result.questions:
+            if what := _oddity(question):
+                told.setdefault(what, []).append(question.name)
+        if result.status is Status.AGAIN and not told:
+            told["could not be judged"] = [question.name for question in result.questions]
+        if told:
+            what = "; ".join(f"{what}: {', '.join(names)}" for what, names in told.items())
+            found.append({"student": result.student, "what": what})
+    return found
+
+
+def without_names(row: Row) -> str:
+    """Give a row's message without the name of a file, which a platform makes of the person's own."""
+    begin, doubled, _ = row.message.partition(DOUBLED)
+    return (
+        f"{begin}{doubled.rstrip(': ')}; another one counts." if doubled and row.status is Status.DUPLICATE else begin
+    )
 
 
 def _misconceptions(results: Iterable[Result]) -> list[dict[str, Any]]:
@@ -169,18 +217,20 @@ def _result(result: Result) -> dict[str, Any]:
     full = result.points >= result.max_points
     look = "open" if not result.complete else "good" if result.status is Status.GRADED and full else "bad"
     shown: dict[str, Any] = {name: getattr(result, name) for name in result.__dataclass_fields__}
-    return {**shown, "points": result.points, "look": look}
+    return {**shown, "points": result.points, "corrected": result.corrected, "look": look}
 
 
 def _chart(values: Sequence[float], most: float) -> Mapping[str, Any]:
-    """Draw how many submissions have how many points, in tenths of what there is."""
-    counts = [0] * _BARS
+    """Draw how many submissions have how many points, by whole points or, where those are many, several at a time."""
+    step = max(1, math.ceil((most + 1) / _BARS))
+    counts = [0] * (int(most) // step + 1)
     for value in values:
-        counts[min(_BARS - 1, int(value / most * (_BARS - 1) + 1e-9) if most else 0)] += 1
+        counts[min(len(counts) - 1, int(value + 1e-9) // step)] += 1
     top = max([*counts, 1])
     bars: list[dict[str, Any]] = []
     for number, count in enumerate(counts):
         height = round((_FLOOR - 20) * count / top)
+        first, last = number * step, min(number * step + step - 1, int(most))
         bars.append(
             {
                 "x": number * _BAR + 4,
@@ -189,9 +239,9 @@ def _chart(values: Sequence[float], most: float) -> Mapping[str, Any]:
                 "height": height,
                 "middle": number * _BAR + _BAR // 2,
                 "count": count,
-                "label": points(most * number / (_BARS - 1)) + ("" if number == _BARS - 1 else "+"),
+                "label": f"{first}" if first == last else f"{first}\N{EN DASH}{last}",
             }
         )
-    told = ", ".join(f"{bar['count']} from {bar['label'].rstrip('+')}" for bar in bars if bar["count"])
+    told = ", ".join(f"{bar['count']} with {bar['label']}" for bar in bars if bar["count"])
     text = f"How many submissions have how many points: {told or 'none yet'}"
-    return {"width": _BARS * _BAR, "height": _HEIGHT, "floor": _FLOOR, "bars": bars, "text": text}
+    return {"width": len(counts) * _BAR, "height": _HEIGHT, "floor": _FLOOR, "bars": bars, "text": text}

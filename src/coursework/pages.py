@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import markupsafe
+
+#: What stands between backticks is code; nothing else of Markdown means anything.
+CODE = re.compile(r"`([^`\n]+)`")
+_FIRST = re.compile(r"[\w.]+")
 
 
 def render(name: str, **values: Any) -> str:
@@ -22,9 +29,47 @@ def render(name: str, **values: Any) -> str:
 @functools.cache
 def _environment() -> jinja2.Environment:
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
-    return jinja2.Environment(autoescape=True, loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    made = jinja2.Environment(autoescape=True, loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    made.filters["prose"] = prose
+    return made
 
 
 def points(value: float) -> str:
     """Write points as people do: without needless zeros."""
     return f"{round(value, 2):g}"
+
+
+def prose(text: str) -> markupsafe.Markup:
+    """Give a text as HTML: escaped, with code where backticks stand."""
+    parts = CODE.split(text)
+    shown = [
+        markupsafe.Markup("<code>{}</code>").format(part) if number % 2 else markupsafe.escape(part)
+        for number, part in enumerate(parts)
+    ]
+    return markupsafe.Markup().join(shown)
+
+
+def sentence(text: str, names: Collection[str] = ()) -> str:
+    """Let a text begin as sentences do; what is the name of something in a program is set as code instead.
+
+    Args:
+        text: A message of one sentence or more.
+        names: Those of the submission's own functions.
+    """
+    text = text.strip()
+    first = _FIRST.match(text)
+    word = first[0].rstrip(".") if first else ""
+    after = text[len(word) : len(word) + 1]
+    if word in names and after.isspace():
+        return f"Your `{word}`{text[len(word) :]}"
+    if word[:1].islower() and (after == "(" or re.search(r"[_.]|[a-z][A-Z]", word)):
+        end = re.match(r"\([^()`\n]*\)", text[len(word) :])
+        word += end[0] if end else ""
+        return f"`{word}`{text[len(word) :]}"
+    return text[:1].upper() + text[1:]
+
+
+def closed(text: str) -> str:
+    """Let a text end as sentences do."""
+    text = text.strip()
+    return text if not text or text.endswith((".", "!", "?", "…", ":", ")")) else f"{text}."

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from coursework import jail as jails
@@ -47,20 +48,32 @@ class Output:
         limit: How many bytes are kept.
         kept: They.
         total: How many came.
+        begins: Where in them what a later process printed begins: it runs the same cells again.
     """
 
     limit: int
     kept: bytearray = field(default_factory=bytearray)
     total: int = 0
+    begins: list[int] = field(default_factory=list)
 
     def add(self, piece: bytes) -> None:
         """Take what was printed."""
         self.kept += piece[: max(0, self.limit - len(self.kept))]
         self.total += len(piece)
 
+    def begin(self) -> None:
+        """Note that another process prints from here on."""
+        self.begins.append(len(self.kept))
+
     def text(self) -> str:
-        """Give it to show: characters that cannot be shown are replaced, and where it was cut is said."""
-        shown = printable(self.kept.decode("utf8", errors="replace"), lines=True)
+        """Give it to show: characters that cannot be shown are replaced, and where it was cut is said.
+
+        What later processes printed like the first is shown once.
+        """
+        places = [*(self.begins or [0]), len(self.kept)]
+        first, *later = [bytes(self.kept[start:end]) for start, end in pairwise(places)]
+        parts = [first, *(_without_beginning(part, first) for part in later)]
+        shown = printable(b"".join(parts).decode("utf8", errors="replace"), lines=True)
         cut = self.total - len(self.kept)
         return shown + (f"\n… (cut: {cut} more bytes were printed)" if cut else "")
 
@@ -293,6 +306,15 @@ class Process:
     def _died(self) -> None:
         self.end()
         raise StudentError(Outcome.CRASHED, self._why or "Its process ended before it replied.")
+
+
+def _without_beginning(text: bytes, other: bytes) -> bytes:
+    """Leave out the lines that a text begins with as another does."""
+    lines, others = text.splitlines(keepends=True), other.splitlines(keepends=True)
+    same = 0
+    while same < min(len(lines), len(others)) and lines[same] == others[same]:
+        same += 1
+    return b"".join(lines[same:])
 
 
 def printable(text: str, *, lines: bool = False) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ class QuestionResult:
         seconds: How long asking took.
         given: The points before marks and corrections.
         comment: What the person who marked or corrected it says to the student.
+        corrected: Whether its points are a person's correction.
     """
 
     name: str
@@ -51,6 +52,7 @@ class QuestionResult:
     seconds: float = 0.0
     given: float = 0.0
     comment: str = ""
+    corrected: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Result:
         max_points: What the exercise is worth.
         output: What the submission printed, cut.
         title: The exercise's, for pages.
+        answers: What was handed in, by the answer's name, cut.
     """
 
     student: str
@@ -86,6 +89,7 @@ class Result:
     max_points: float = 0.0
     output: str = ""
     title: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def points(self) -> float:
@@ -99,8 +103,20 @@ class Result:
 
     @property
     def complete(self) -> bool:
-        """Whether these are the final points."""
-        return self.status is not Status.AGAIN and not self.pending
+        """Whether these are the final points: a correction stands for what was not graded yet."""
+        noisy = [one for one in self.questions if one.outcome is Outcome.TOO_NOISY]
+        again = self.status is Status.AGAIN and not all(one.corrected for one in noisy or self.questions)
+        return not again and not self.pending
+
+    @property
+    def corrected(self) -> bool:
+        """Whether a person corrected anything."""
+        return any(one.corrected for one in self.questions)
+
+    @property
+    def counts(self) -> bool:
+        """Whether its points mean something: it was graded, or a person gave some."""
+        return self.status is Status.GRADED or self.corrected
 
 
 def cut(text: str, most: int = _PRINTED) -> str:
@@ -121,7 +137,7 @@ def read_result(path: Path) -> Result | None:
     try:
         data = json.loads(path.read_text("utf8"))
         questions = tuple(_question(question) for question in data["questions"])
-        known = {field.name for field in fields(Result)}
+        known = {one.name for one in fields(Result)}
         values = {name: data[name] for name in known & set(data)}
         return Result(**{**values, "status": Status(data["status"]), "questions": questions})
     except (OSError, ValueError, TypeError, KeyError):
@@ -129,7 +145,7 @@ def read_result(path: Path) -> Result | None:
 
 
 def _question(data: Mapping[str, Any]) -> QuestionResult:
-    values = {field.name: data[field.name] for field in fields(QuestionResult)}
+    values = {one.name: data[one.name] for one in fields(QuestionResult) if one.name in data}
     misconceptions = tuple(data["misconceptions"])
     return QuestionResult(**{**values, "outcome": Outcome(data["outcome"]), "misconceptions": misconceptions})
 
@@ -139,7 +155,8 @@ def gradescope(result: Result) -> dict[str, Any]:
     failed = {Outcome.FAILED, Outcome.ERROR, Outcome.TIMEOUT, Outcome.CRASHED, Outcome.NOT_ATTEMPTED}
     tests = []
     for one in result.questions:
-        told = [one.message, one.comment, f"Hint: {one.hint}" if one.hint and one.outcome in failed else ""]
+        comment = f"Corrected by your instructor. {one.comment}" if one.corrected else one.comment
+        told = [one.message, comment, f"Hint: {one.hint}" if one.hint and one.outcome in failed else ""]
         test = {
             "name": one.title or one.name,
             "score": one.points,
@@ -172,7 +189,10 @@ def write_grades(course: Course, results: Iterable[Result]) -> None:
     records = []
     for one in results:
         record: dict[str, object] = {name: _cell(getattr(one, name)) for name in _COLUMNS}
-        record |= {f"{one.slug}/{q.name}": _cell(None if q.outcome in _WAITING else q.points) for q in one.questions}
+        record |= {
+            f"{one.slug}/{q.name}": _cell(q.points if q.corrected or q.outcome not in _WAITING else None)
+            for q in one.questions
+        }
         records.append(record)
     write_table(course.grades / "grades.csv", [*_COLUMNS, *names], records)
 

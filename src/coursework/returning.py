@@ -39,7 +39,8 @@ class Wish:
         title: Its title, by which Canvas's column is found.
         column: The grade's column, if it has another name.
         scale: Whether to scale points where the platform's maximum is another.
-        zero: Whether those who handed in nothing that could be graded get a zero; else their cells stay.
+        zero: Whether those who handed in nothing that could be graded get a zero; else their cells stay. A
+            correction counts in any case.
     """
 
     slug: str
@@ -67,7 +68,7 @@ class People:
 
     def find(self, record: Record) -> str | None:
         """Give the pseudonym of a row's student; ``None`` if nobody fits."""
-        identity = _identity(record)
+        identity = number_of(record)
         kind = "moodle" if record["Identifier"] else "canvas"
         known = self.by_identity.get((kind, identity)) if identity else None
         if known:
@@ -142,6 +143,9 @@ def archives(
     folders = _moodle_folders(sheet, who) if sheet else {}
     for result in results:
         own = [row for row in rows if row.student == result.student and row.original]
+        if result.corrected and not own and result.student in folders:
+            # Who handed in nothing and got points all the same: Moodle's sheet gives a folder, a download did not.
+            own = [Row(result.student, wish.slug)]
         counted = [row for row in own if row.status is Status.COLLECTED] or own
         for row in counted[:1]:
             kind = "moodle" if result.student in folders else row.kind if row.kind in ("canvas", "moodle") else "others"
@@ -216,6 +220,8 @@ def _is_no_student(record: Record) -> bool:
 
 
 def _unready(result: Result, wish: Wish) -> str:
+    if result.complete and result.counts:
+        return ""
     if result.pending:
         return f"{', '.join(result.pending)} still to be marked in marks.csv"
     if result.status is Status.AGAIN:
@@ -247,7 +253,8 @@ def _possible(sheet: Sheet, column: int) -> str:
     return ""
 
 
-def _identity(record: Record) -> str:
+def number_of(record: Record) -> str:
+    """Give the number by which a platform knows the student of a row."""
     if record["Identifier"]:
         found = re.search(r"\d+$", record["Identifier"])
         return found[0] if found else ""
@@ -265,7 +272,7 @@ def _moodle_folders(sheet: Sheet, who: People) -> dict[str, str]:
         student = who.find(record) if record["Identifier"] else None
         if student:
             name = re.sub(r"[_/\\]", " ", record["Full name"]).strip() or "Participant"
-            folders[student] = f"{name}_{_identity(record)}_assignsubmission_file_"
+            folders[student] = f"{name}_{number_of(record)}_assignsubmission_file_"
     return folders
 
 

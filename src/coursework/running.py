@@ -28,6 +28,8 @@ Judge = Callable[[Assignment, Mapping[str, str], float], Judged]
 _GRACE_S = 3.0
 #: How often the main thread looks for Ctrl-C, in seconds: a wait without an end cannot be interrupted everywhere.
 _LOOK_S = 0.5
+#: How often it is told how far everything is, in seconds.
+TELL_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,56 @@ class Done:
     seconds: float
 
 
-def run(jobs: Sequence[Job], judge: Judge, threads: int, take: Callable[[Done], None]) -> None:
+@dataclass
+class Progress:
+    """How far everything is: known wrong answers are named while they run, but only submissions are counted.
+
+    Attributes:
+        jobs: What is to be judged.
+        tell: Gets a line every `TELL_S` seconds.
+    """
+
+    jobs: Sequence[Job]
+    tell: Callable[[str], None]
+    _done: int = 0
+    _running: dict[int, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _told_s: float = field(default_factory=time.monotonic)
+
+    def begin(self, job: Job) -> None:
+        """Note that a job runs now; called by the thread that runs it."""
+        with self._lock:
+            self._running[id(job)] = job.name if job.row else f"the known wrong answer {job.name}"
+
+    def end(self, job: Job) -> None:
+        """Note that a job is done."""
+        with self._lock:
+            self._running.pop(id(job), None)
+            self._done += job.row is not None
+
+    def look(self) -> None:
+        """Tell how far everything is, if it is time."""
+        now = time.monotonic()
+        if now - self._told_s < TELL_S:
+            return
+        self._told_s = now
+        with self._lock:
+            done, names = self._done, list(self._running.values())
+        total = sum(job.row is not None for job in self.jobs)
+        self.tell(f"{done} of {total} done, {len(names)} running{': ' if names else ''}{', '.join(names)}")
+
+
+def _quiet(_text: str) -> None:
+    pass
+
+
+def run(
+    jobs: Sequence[Job],
+    judge: Judge,
+    threads: int,
+    take: Callable[[Done], None],
+    tell: Callable[[str], None] = _quiet,
+) -> None:
     """Judge, handing on each result as soon as it is there.
 
     Args:
@@ -60,17 +111,18 @@ def run(jobs: Sequence[Job], judge: Judge, threads: int, take: Callable[[Done], 
         judge: Does it.
         threads: How many at a time.
         take: Gets each result, always in this thread.
+        tell: Gets a line on how far everything is, now and then, always in this thread.
 
     Raises:
         JailError: If the jail does not work: then nothing else is judged.
     """
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     done: queue.SimpleQueue[Done] = queue.SimpleQueue()
-    stop = threading.Event()
+    stop, progress = threading.Event(), Progress(jobs, tell)
     for job in jobs:
         waiting.put(job)
     workers = [
-        threading.Thread(target=_work, args=(waiting, done, stop, judge), daemon=True)
+        threading.Thread(target=_work, args=(waiting, done, stop, judge, progress), daemon=True)
         for _ in range(min(max(1, threads), len(jobs)))
     ]
     for worker in workers:
@@ -78,7 +130,7 @@ def run(jobs: Sequence[Job], judge: Judge, threads: int, take: Callable[[Done], 
     try:
         with _held_back() as interrupted:
             for _ in jobs:
-                one = _next(done, interrupted)
+                one = _next(done, interrupted, progress)
                 if isinstance(one.judged, JailError):
                     raise one.judged
                 take(one)
@@ -94,8 +146,9 @@ def run(jobs: Sequence[Job], judge: Judge, threads: int, take: Callable[[Done], 
                 take(one)
 
 
-def _next(done: queue.SimpleQueue[Done], interrupted: threading.Event) -> Done:
+def _next(done: queue.SimpleQueue[Done], interrupted: threading.Event, progress: Progress) -> Done:
     while not interrupted.is_set():
+        progress.look()
         with contextlib.suppress(queue.Empty):
             return done.get(timeout=_LOOK_S)
     raise KeyboardInterrupt
@@ -121,15 +174,23 @@ def _held_back() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def _work(waiting: queue.SimpleQueue[Job], done: queue.SimpleQueue[Done], stop: threading.Event, judge: Judge) -> None:
+def _work(
+    waiting: queue.SimpleQueue[Job],
+    done: queue.SimpleQueue[Done],
+    stop: threading.Event,
+    judge: Judge,
+    progress: Progress,
+) -> None:
     while not stop.is_set():
         try:
             job = waiting.get_nowait()
         except queue.Empty:
             return
         begun = time.monotonic()
+        progress.begin(job)
         try:
             judged: Judged | Exception = judge(job.assignment, job.code, job.time_factor)
         except Exception as error:  # told in the main thread, where results are kept
             judged = error
+        progress.end(job)
         done.put(Done(job, judged, time.monotonic() - begun))

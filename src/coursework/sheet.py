@@ -92,8 +92,12 @@ class Sheet:
                 found.append(Record(row.line, index, dict(zip(names, values, strict=False))))
         return found
 
-    def needs(self, *names: str) -> Sheet:
+    def needs(self, *names: str, of: Sequence[str] = ()) -> Sheet:
         """Give the sheet itself.
+
+        Args:
+            names: The columns without which it means nothing.
+            of: All columns that it should have, if those are more.
 
         Raises:
             CourseError: If it has no column of one of these names.
@@ -102,7 +106,7 @@ class Sheet:
         if missing:
             raise CourseError(
                 f"{self.path}:1: there is no column {', '.join(map(repr, missing))}; found: "
-                f"{', '.join(self.header) or 'nothing'}. The first line has to name {', '.join(names)}."
+                f"{', '.join(self.header) or 'nothing'}. The first line has to name {', '.join(of or names)}."
             )
         return self
 

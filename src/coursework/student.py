@@ -100,6 +100,7 @@ class Submission:
     def _load(self) -> None:
         cells = {name: source for name, source in self._cells.items() if name not in self.bad}
         cpu_s = self._limits.total_s + 2 * self._limits.import_s
+        self.output.begin()
         self._process = process = Process(self._jail, self._limits, self._framework, self.output, cpu_s)
         process.prepare(*cells.values())
         for name, source in cells.items():
@@ -117,16 +118,27 @@ class Submission:
         try:
             before()
             if self.budget.left_s <= 0:
-                raise StudentError(Outcome.TIMEOUT, "The time limit for the whole submission was used up before.")
-            began = time.monotonic()
+                whole = f"The {self._limits.total_s:g} seconds for the whole submission were used up before."
+                raise StudentError(Outcome.TIMEOUT, whole)
+            began, limit_s = time.monotonic(), min(self._limits.call_s, self.budget.left_s)
             try:
-                return work(min(self._limits.call_s, self.budget.left_s))
+                return work(limit_s)
+            except StudentError as error:
+                if error.outcome is Outcome.TIMEOUT:
+                    raise StudentError(Outcome.TIMEOUT, self._told(limit_s)) from None
+                raise
             finally:
                 self.budget.charge(time.monotonic() - began)
         except StudentError as error:
             if self._process is None or self._process.ended or self.budget.left_s <= 0:
                 self._over = error
             raise
+
+    def _told(self, limit_s: float) -> str:
+        """Say which limit was reached."""
+        if limit_s < self._limits.call_s:
+            return f"The {self._limits.total_s:g} seconds for the whole submission were used up."
+        return f"It took longer than the time limit of {limit_s:g} seconds."
 
 
 def _holds_array(given: Any) -> bool:
