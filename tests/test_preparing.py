@@ -142,7 +142,7 @@ def test_chapter_that_wants_a_gpu_says_how_to_get_one(machine: Machine, capsys: 
     prepare("pytorch", needs="gpu")
 
     assert len(without) == 2
-    assert "Runtime > Change runtime type, elsewhere open this notebook on a machine that has one." in without[1]
+    assert "For a GPU choose Runtime > Change runtime type in Colab, or another machine." in without[1]
     assert len(printed(capsys)) == 1
 
 

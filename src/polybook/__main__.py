@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from polybook.errors import ConfigError, EnvironmentFailed, Failure, Interrupted, LockUnusable, PageFailed
+from polybook.errors import ConfigError, EnvironmentFailed, Failure, Interrupted, LockUnusable, PageFailed, PdfFailed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
-    except (EnvironmentFailed, LockUnusable) as error:
+    except (EnvironmentFailed, LockUnusable, PdfFailed) as error:
         print(error, file=sys.stderr)
         return 1
     except Interrupted as stop:
@@ -54,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     _add(commands, _build, "build", "build the book; what jupyter-book takes can follow after `--`")
     _add(commands, _env, "env", "make the frameworks' environments, or bring them up to date")
     _add(commands, _lab, "lab", "open a page as a notebook in JupyterLab, with a framework's kernel")
+    _add(commands, _serve, "serve", "show the book in a browser, and build and reload it on each save")
+    _add(commands, _pdf, "pdf", "print the built site, one PDF a framework")
+    _add(commands, _links, "links", "check that every link inside of the built site leads somewhere")
     return parser
 
 
@@ -88,6 +91,13 @@ def _add(commands: Any, command: Callable[[argparse.Namespace], int], name: str,
         parser.add_argument("page", nargs="?", metavar="PAGE", help="docname or path (default: the first)")
         parser.add_argument("--framework", metavar="F", help="whose kernel (default: the book's first)")
         parser.add_argument("--no-browser", action="store_true", help="only say at which address it is")
+    if name == "serve":
+        parser.add_argument("--port", type=_count, default=8000, metavar="N", help="or the next free (default: 8000)")
+    if name == "pdf":
+        parser.add_argument("--framework", metavar="F", help="only this framework")
+        parser.add_argument("--out", type=Path, metavar="DIR", help="where to (default: _build/pdf)")
+    if name in ("pdf", "links"):
+        parser.add_argument("--site", type=Path, metavar="DIR", help="the built site (default: _build/html)")
 
 
 def _count(text: str) -> int:
@@ -174,6 +184,24 @@ def _lab(arguments: argparse.Namespace) -> int:
     from polybook.lab import lab
 
     return lab(arguments)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from polybook.serving import serve
+
+    return serve(arguments)
+
+
+def _pdf(arguments: argparse.Namespace) -> int:
+    from polybook.printing import pdf
+
+    return pdf(arguments)
+
+
+def _links(arguments: argparse.Namespace) -> int:
+    from polybook.links import links
+
+    return links(arguments)
 
 
 def _say(text: str) -> None:

@@ -34,7 +34,8 @@ def run_card(title: str, offer: Offer, alone: bool = True) -> str:
     width = max(len(name) for name, _ in facts) + 2
     lines = "".join(f"{name.ljust(width)}{value}\n" for name, value in facts)
     which = "" if alone else f": {offer.label}"
-    head = f"`````{{dropdown}} How the outputs in {title} were made{which}\n:class-container: polybook-card\n"
+    classes = f"polybook-card polybook-of-{offer.run.framework}"
+    head = f"`````{{dropdown}} How the outputs in {title} were made{which}\n:class-container: {classes}\n"
     return f"{head}````text\n{lines}````\n`````\n"
 
 
