@@ -33,7 +33,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(?P<yaml>.*?)^---[ \t]*$\n?", re.DOTALL 
 #: The class of a box that shows the solution.
 SOLUTION = "solution"
 _SOLUTION = """  ::::{admonition} Solution
-  :class: dropdown solution
+  :class: dropdown solution polybook-page-only
 
   ```{literalinclude} teacher/solution.py
   :language: python

@@ -15,8 +15,8 @@ from sphinx import addnodes
 from polybook.quotes import READING_KEY, VALUE_KEY, ClaimNode, OtherwiseNode, QuotedValue, Reading
 from polybook.tabs import OnlyChoice, OtherRun, keep_panels, unfold
 
-#: Classes of what tells about the site's runs, or belongs to a page only, such as a solution.
-_OF_THE_SITE = {"polybook-run-line", "polybook-card", "polybook-switch", "toctree-wrapper", "solution"}
+#: Classes of what tells about the site's runs, or belongs to a page only.
+_OF_THE_SITE = {"polybook-run-line", "polybook-card", "polybook-switch", "toctree-wrapper", "polybook-page-only"}
 _NO_FIGURE = "none"
 #: How what is on the site is said, and the other text led in.
 _LEADS = {

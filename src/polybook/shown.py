@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Where Sphinx's environment keeps what we know of its pages; raise the number when its shape changes. (Sphinx's own
 #: ``env_version`` is written into the search index, and a book without frameworks must not change by a byte.)
-_KEY = "polybook_6"
+_KEY = "polybook_7"
 
 
 @dataclass(frozen=True)
