@@ -20,6 +20,7 @@ _LEFT_OUT = (
     "*.map",
     "*.LICENSE.txt",
     "_sources/*",
+    "404.html",
     "_static/locales/*",
     "_static/*macros.html",
     "_static/scripts/fontawesome.js",
