@@ -71,7 +71,7 @@ def read(path: Path) -> Script:
     Raises:
         ExerciseError: If it cannot be read, a cell names no answer, or two cells the same one.
     """
-    import jupytext  # type: ignore[import-untyped]
+    import jupytext
 
     text = read_text(path)
     match = _HEADER.match(text)

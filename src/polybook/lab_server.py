@@ -98,7 +98,7 @@ def read_page(text: str) -> tuple[list[Cell], list[int], Any]:
     Returns:
         Its cells, the line of each of them, and the notebook.
     """
-    from jupytext.myst import myst_to_notebook  # type: ignore[import-not-found]
+    from jupytext.myst import myst_to_notebook
 
     notebook = myst_to_notebook(text, add_source_map=True)
     return cells_of(notebook), list(notebook.metadata["source_map"]), notebook
