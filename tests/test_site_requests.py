@@ -70,14 +70,14 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
         yield page
 
 
-def test_no_page_asks_anybody_else(page: Page, base: str, site: Path):
+def test_no_page_asks_anybody_else(page: Page, base: str, site: Path, unzipped: Path):
     """Every request of every page goes to where the site is, and is answered; no page makes an error."""
     elsewhere, unanswered, errors = [], [], []
     page.on("request", lambda made: None if made.url.startswith((base, "data:")) else elsewhere.append(made.url))
     # Chromium gives a favicon up when the next page is opened; whether it is there is seen below.
     page.on("requestfailed", lambda made: unanswered.append(made.url) if "ABORTED" not in made.failure else None)
     page.on("response", lambda got: unanswered.append(got.url) if got.status >= 400 else None)
-    for path in pages_of(site):
+    for path in pages_of(unzipped if base.startswith("file:") else site):
         # A file that is missing is told below, by its address.
         errors += [error for error in errors_of(page, f"{base}/{path}") if "Failed to load resource" not in error]
 
