@@ -345,6 +345,26 @@ def test_ctrl_c_ends_it_quietly(root: Path):
     assert kernel["id"] not in run("ps", "-wweo", "args=", cwd=root).output
 
 
+def test_kernel_that_is_starting_ignores_interrupts(server: Lab, tmp_path: Path):
+    """A server that ends interrupts its kernels first; one that is still importing neither dies of it nor speaks."""
+    path = server.root / ".polybook" / "lab" / "data" / "kernels" / "mxnet" / "kernel.json"
+    described = json.loads(path.read_text("utf8"))
+    command = [part.replace("{connection_file}", str(tmp_path / "kernel.json")) for part in described["argv"]]
+    python = next(part for part in command if part.endswith("/python"))
+    variables = os.environ | described["env"] | {"JPY_PARENT_PID": str(os.getpid())}
+    with subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True) as kernel:
+        while not Path(f"/proc/{kernel.pid}/cmdline").read_bytes().startswith(python.encode()):
+            time.sleep(0.001)
+        while not (tmp_path / "kernel.json").exists() and kernel.poll() is None:
+            kernel.send_signal(signal.SIGINT)
+            time.sleep(0.01)
+        ended = kernel.poll()
+        kernel.kill()
+        said = kernel.communicate()[1]
+
+    assert (ended, "Interrupt" in said) == (None, False)
+
+
 def test_kernel_ends_with_a_killed_server(root: Path):
     """A server that is killed takes its kernels along, also one that holds Python's lock and so notices nothing."""
     lab = start(root)

@@ -120,11 +120,23 @@ def write_kernels(options: Options, folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+# A server that ends interrupts its kernels first, which one that is still importing would answer with a traceback.
+# What a shell ignores stays ignored in the program that it becomes, until ipykernel listens for itself.
+_DEAF_START = ("sh", "-c", 'trap "" INT; exec "$0" "$@"') if os.name == "posix" else ()
+
+
 def _kernel(options: Options, framework: Framework, folder: Path) -> dict[str, object]:
     script = str(Path(__file__).with_name("lab_kernel.py"))
     titles = {name: each.title for name, each in options.frameworks.items()}
     return {
-        "argv": [str(framework.python), script, "-f", "{connection_file}", "--HistoryManager.hist_file=:memory:"],
+        "argv": [
+            *_DEAF_START,
+            str(framework.python),
+            script,
+            "-f",
+            "{connection_file}",
+            "--HistoryManager.hist_file=:memory:",
+        ],
         "display_name": framework.title,
         "language": "python",
         # Else everything that cells and outputs hold goes unencrypted through a port of this machine.
