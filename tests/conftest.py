@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,9 +14,18 @@ import pytest
 from books import MINIBOOK, Book, copy_minibook
 from browsing import launched
 from playwright.sync_api import Browser
+from sites import PUBLISHED, site_of
 
 from polybook.environments import make_environments
+from polybook.lock import LOCK_VARIABLE
 from polybook.options import config_file_options
+
+
+def pytest_configure() -> None:
+    """Let tests beside each other not wait for each other's kernels; those that take times run by themselves."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker:
+        os.environ[LOCK_VARIABLE] = f"{tempfile.gettempdir()}/polybook-tests-{worker}.lock"
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +45,18 @@ def minibook(tmp_path_factory: pytest.TempPathFactory, environments: dict[str, P
     built = book.build("-W", "--keep-going")
     assert built.status == 0, built.output
     return book
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real book's site, which does not know where it will be published; for looking at."""
+    return site_of(tmp_path_factory, "local")
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real book's site, which knows its address and its repository; for looking at."""
+    return site_of(tmp_path_factory, "published", **PUBLISHED)
 
 
 @pytest.fixture

@@ -1,43 +1,67 @@
-"""The real book's site, for tests that look at all of its pages."""
+"""The real book's sites, for tests that look at all of their pages."""
 
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from books import BIN, REPOSITORY, run
 
-#: Kept between tests: what did not change need not be read again.
+#: Kept between test runs: what did not change need not be read again.
 CACHE = REPOSITORY / ".polybook" / "test-site"
+#: Where the published site says that it is.
+ADDRESS = "https://course.example/book/"
+PUBLISHED = {"POLYBOOK_SITE": ADDRESS, "POLYBOOK_REPOSITORY": "https://github.com/some/course"}
 
 
-def build_site(target: Path) -> Path:
-    """Build the real book with warnings as errors and give a copy of the site; cells run only if none ran before.
+def site_of(factory: pytest.TempPathFactory, name: str, **variables: str) -> Path:
+    """Give the real book's site, built with warnings as errors; cells run only if none ran before.
+
+    It is built once in a test run, for looking at, not for changing.
 
     Args:
-        target: The folder of the copy, which must not be there.
+        factory: Knows the folder of this test run.
+        name: Of the site; one of the same name has the same variables.
+        variables: Environment variables of the build, for a book that knows where it will be published.
     """
-    CACHE.mkdir(parents=True, exist_ok=True)
-    html = CACHE / "_build" / "html"
-    with (CACHE / "lock").open("w") as lock:
-        # Other test files, in other processes, want the same site.
+    base = factory.getbasetemp()
+    # Workers beside each other have a folder each, below the one of the run.
+    site = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"{name}-of-the-real-book"
+    kept = CACHE / name
+    kept.mkdir(parents=True, exist_ok=True)
+    with _held(kept / "lock"):
+        if not site.is_dir():
+            html = kept / "_build" / "html"
+            # Nothing of an earlier book: pages that are gone, sheets that nobody loads.
+            shutil.rmtree(html, ignore_errors=True)
+            _build(kept, variables)
+            half = site.with_name(f"{site.name}-half")
+            shutil.copytree(html, half)
+            half.rename(site)
+    return site
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Nothing of an earlier book: pages that are gone, sheets that nobody loads.
-        shutil.rmtree(html, ignore_errors=True)
-        command = (
-            str(BIN / "jupyter-book"),
-            "build",
-            str(REPOSITORY),
-            "--path-output",
-            str(CACHE),
-            "-W",
-            "--keep-going",
-        )
-        built = run(*command, cwd=REPOSITORY, timeout=600)
-        assert built.status == 0, built.output
-        shutil.copytree(html, target)
-    return target
+        yield
+
+
+def _build(folder: Path, variables: dict[str, str]) -> None:
+    command = (str(BIN / "jupyter-book"), "build", str(REPOSITORY), "--path-output", str(folder), "-W", "--keep-going")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("POLYBOOK_SITE", "POLYBOOK_REPOSITORY", "POLYBOOK_OUTPUTS"):
+            patch.delenv(name, raising=False)
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        built = run(*command, cwd=REPOSITORY, timeout=900)
+    assert built.status == 0, built.output
 
 
 def pages_of(site: Path) -> list[str]:

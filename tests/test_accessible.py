@@ -13,7 +13,7 @@ import pytest
 from accessibility import READERS, Reader, opened, violations
 from browsing import empty_page, served
 from playwright.sync_api import Browser, expect
-from sites import build_site, pages_of
+from sites import pages_of
 
 CORE = "chapters/async-computation.html"
 #: Whether what has the focus is seen to have it: by a line around it or around the label of a tab.
@@ -23,12 +23,6 @@ OUTLINED = """() => {
     const { outlineStyle, outlineWidth } = getComputedStyle(seen);
     return outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
 }"""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real site."""
-    return build_site(tmp_path_factory.mktemp("site") / "html")
 
 
 @pytest.fixture(scope="module")

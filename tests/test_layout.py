@@ -9,7 +9,7 @@ import pytest
 from browsing import empty_page, served
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
-from sites import build_site, pages_of
+from sites import pages_of
 
 WIDTHS = [320, 390, 768, 1280, 1920]
 CORE, NEXT, LISTED = "chapters/async-computation.html", "chapters/waiting.html", "exercises/index.html"
@@ -27,12 +27,6 @@ CUT = """() => [...document.querySelectorAll(".cell_input pre")]
     .map((code) => code.textContent.split("\\n").sort((a, b) => b.length - a.length)[0])"""
 #: Columns that are seen without scrolling, in a window of 1280 pixels.
 COLUMNS = 88
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real site."""
-    return build_site(tmp_path_factory.mktemp("site") / "html")
 
 
 @pytest.fixture(scope="module")

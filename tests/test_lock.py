@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from polybook import lock as module
-from polybook.lock import LOCK_FILE, machine_lock
+from polybook.lock import LOCK_FILE, LOCK_VARIABLE, machine_lock
 
 #: Times are taken here: nothing else may run beside.
 pytestmark = pytest.mark.alone
@@ -210,3 +210,11 @@ def test_machine_has_one_lock(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TMPDIR", "/nowhere")
 
     assert Path("/tmp/polybook.lock") == LOCK_FILE
+
+
+def test_lock_can_be_another_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Who needs no turns with the rest of the machine names a file of their own."""
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "own.lock"))
+
+    with machine_lock("elsewhere", nothing):
+        assert (tmp_path / "own.lock").read_text() == f"elsewhere (process {os.getpid()})"

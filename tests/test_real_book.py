@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from books import BIN, REPOSITORY, run, tabs
+from books import REPOSITORY, tabs
 from bs4 import BeautifulSoup, Tag
 
 from polybook.book import open_book, pages
@@ -19,16 +19,6 @@ from polybook.page import Page
 from polybook.split import split
 
 TITLES = {"pytorch": "PyTorch", "mxnet": "MXNet"}
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built into a folder of its own; cells run only if `make book` did not run them before."""
-    folder = tmp_path_factory.mktemp("site")
-    command = (str(BIN / "jupyter-book"), "build", str(REPOSITORY), "--path-output", str(folder), "-W", "--keep-going")
-    built = run(*command, cwd=REPOSITORY, timeout=600)
-    assert built.status == 0, built.output
-    return folder / "_build" / "html"
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,11 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
-from books import BIN, REPOSITORY, run
+from books import REPOSITORY
 from browsing import empty_page, served
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
+from sites import ADDRESS
 from test_chapters import FRAMEWORKS, OTHERS, PAGES
 
 from polybook.archive import archive_path
@@ -29,41 +30,14 @@ from polybook.book import open_book, pages
 from polybook.page import Page as SourcePage
 from polybook.split import split
 
-ADDRESS = "https://course.example/book/"
 CASES = [(framework, chapter) for framework in FRAMEWORKS for chapter in PAGES]
 #: A link or a picture in Markdown, and one in HTML.
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:href|src)=[\"']([^\"']+)")
 ROLE = re.compile(r"\{[\w:.+-]+\}`")
 
 
-def build(folder: Path, **variables: str) -> Path:
-    """Build the book into a folder of its own, with warnings as errors."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("POLYBOOK_SITE", "POLYBOOK_REPOSITORY", "POLYBOOK_OUTPUTS"):
-            patch.delenv(name, raising=False)
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        command = (str(BIN / "jupyter-book"), "build", str(REPOSITORY), "--path-output", str(folder), "-W")
-        built = run(*command, cwd=REPOSITORY, timeout=900)
-    assert built.status == 0, built.output
-    return folder / "_build" / "html"
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of a book that does not know where it will be published."""
-    return build(tmp_path_factory.mktemp("local"))
-
-
-@pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of a book that knows."""
-    repository = "https://github.com/some/course"
-    return build(tmp_path_factory.mktemp("published"), POLYBOOK_SITE=ADDRESS, POLYBOOK_REPOSITORY=repository)
-
-
-@pytest.fixture(scope="module", params=["local", "published"])
-def site(request: pytest.FixtureRequest) -> Path:
+@pytest.fixture(scope="module", params=["site", "published"], ids=["local", "published"])
+def each_site(request: pytest.FixtureRequest) -> Path:
     """Both, one after the other."""
     found: Path = request.getfixturevalue(request.param)
     return found
@@ -106,9 +80,9 @@ def is_dead(site: Path, folder: Path, address: str) -> bool:
 
 
 @pytest.mark.parametrize(("framework", "chapter"), CASES)
-def test_every_notebook_is_valid_and_without_outputs(local: Path, framework: str, chapter: str):
+def test_every_notebook_is_valid_and_without_outputs(site: Path, framework: str, chapter: str):
     """Each file is what nbformat takes for a notebook, its cells have names of their own, and nothing was run."""
-    path = local / f"notebooks/{framework}/{chapter}.ipynb"
+    path = site / f"notebooks/{framework}/{chapter}.ipynb"
     made = json.loads(path.read_text("utf8"))
 
     nbformat.validate(made)
@@ -118,48 +92,48 @@ def test_every_notebook_is_valid_and_without_outputs(local: Path, framework: str
 
 
 @pytest.mark.parametrize(("framework", "chapter"), CASES)
-def test_a_notebook_runs_what_the_site_ran(local: Path, framework: str, chapter: str):
+def test_a_notebook_runs_what_the_site_ran(site: Path, framework: str, chapter: str):
     """Between the first cell and the checks stand the cells of the framework, in order, and no other."""
     page = next(page for page in pages(open_book(REPOSITORY), [chapter]) if isinstance(page, SourcePage))
     expected = [cell.source.strip("\n") for cell in split(page, framework).cells]
 
-    first, *found = sources(local, framework, chapter, "code")
+    first, *found = sources(site, framework, chapter, "code")
     assert "asynclab.preparing.prepare(" in first
     assert [source for source in found if not source.startswith(("asynclab.check(", "# Your answer"))] == expected
 
 
 @pytest.mark.parametrize(("framework", "chapter"), CASES)
-def test_no_notebook_shows_how_it_was_written(site: Path, framework: str, chapter: str):
+def test_no_notebook_shows_how_it_was_written(each_site: Path, framework: str, chapter: str):
     """No role, directive, fence of colons or word of MyST; nothing that only a build can import; no open address."""
-    text = "\n".join(cell["source"] for cell in notebook(site, framework, chapter)["cells"])
+    text = "\n".join(cell["source"] for cell in notebook(each_site, framework, chapter)["cells"])
 
     assert ROLE.findall(text) == []
     assert [word for word in (":::", "myst", "polybook", "{code-cell}", "(not run)") if word in text.lower()] == []
 
 
 @pytest.mark.parametrize(("framework", "chapter"), CASES)
-def test_prose_speaks_of_nothing_that_a_notebook_lacks(local: Path, framework: str, chapter: str):
+def test_prose_speaks_of_nothing_that_a_notebook_lacks(site: Path, framework: str, chapter: str):
     """No tab to choose, nothing to click, and no build that the reader could mean to be this one."""
-    text = "\n".join(sources(local, framework, chapter, "markdown"))
+    text = "\n".join(sources(site, framework, chapter, "markdown"))
 
     assert re.findall(r"(?i)\b(?:tabs?|click|this (?:build|site))\b", text) == []
 
 
 @pytest.mark.parametrize(("framework", "chapter"), CASES)
-def test_no_code_names_the_other_framework(local: Path, framework: str, chapter: str):
+def test_no_code_names_the_other_framework(site: Path, framework: str, chapter: str):
     """The code of a notebook is that of its framework, and parses."""
-    for source in sources(local, framework, chapter, "code"):
+    for source in sources(site, framework, chapter, "code"):
         assert [word for word in OTHERS[framework] if word in source.lower()] == []
         ast.parse(source)
 
 
 @pytest.mark.parametrize(("framework", "chapter"), CASES)
-def test_every_heading_of_the_page_is_there(local: Path, framework: str, chapter: str):
+def test_every_heading_of_the_page_is_there(site: Path, framework: str, chapter: str):
     """The headings are those of the page, in the same order and depth."""
-    article = html_of(local / f"{chapter}.html").find("article", class_="bd-article")
+    article = html_of(site / f"{chapter}.html").find("article", class_="bd-article")
     found = [
         (len(line) - len(line.lstrip("#")), line.lstrip("# "))
-        for source in sources(local, framework, chapter, "markdown")
+        for source in sources(site, framework, chapter, "markdown")
         for line in source.splitlines()[:1]
         if line.startswith("#")
     ]
@@ -171,24 +145,24 @@ def test_every_heading_of_the_page_is_there(local: Path, framework: str, chapter
 
 
 @pytest.mark.parametrize(("framework", "chapter"), CASES)
-def test_every_link_of_a_notebook_leads_somewhere(site: Path, framework: str, chapter: str):
+def test_every_link_of_a_notebook_leads_somewhere(each_site: Path, framework: str, chapter: str):
     """Links and pictures are files of the built site, and the places that links name exist in them."""
-    folder = (site / f"notebooks/{framework}/{chapter}.ipynb").parent
-    found = [address for text in sources(site, framework, chapter, "markdown") for address in links(text)]
+    folder = (each_site / f"notebooks/{framework}/{chapter}.ipynb").parent
+    found = [address for text in sources(each_site, framework, chapter, "markdown") for address in links(text)]
 
     assert len(found) > 1
-    assert [address for address in found if is_dead(site, folder, address)] == []
+    assert [address for address in found if is_dead(each_site, folder, address)] == []
 
 
-def test_a_dead_link_is_noticed(local: Path):
+def test_a_dead_link_is_noticed(site: Path):
     """The judge of links knows a wrong file, a wrong place and a way out of the site."""
-    folder = local / "notebooks/pytorch/chapters"
+    folder = site / "notebooks/pytorch/chapters"
 
-    assert not is_dead(local, folder, "../../../chapters/glossary.html?framework=mxnet#term-kernel")
-    assert is_dead(local, folder, "../../../chapters/glossary.html#term-colonel")
-    assert is_dead(local, folder, "../../../chapters/glosary.html")
-    assert is_dead(local, folder, "../../../../nothing.html")
-    assert is_dead(local, folder, f"{ADDRESS}nothing.html")
+    assert not is_dead(site, folder, "../../../chapters/glossary.html?framework=mxnet#term-kernel")
+    assert is_dead(site, folder, "../../../chapters/glossary.html#term-colonel")
+    assert is_dead(site, folder, "../../../chapters/glosary.html")
+    assert is_dead(site, folder, "../../../../nothing.html")
+    assert is_dead(site, folder, f"{ADDRESS}nothing.html")
 
 
 def test_a_published_notebook_can_be_read_anywhere(published: Path):
@@ -205,29 +179,29 @@ def test_a_published_notebook_can_be_read_anywhere(published: Path):
 
 
 @pytest.mark.parametrize(("framework", "chapter"), CASES)
-def test_claims_are_visible_checks(local: Path, framework: str, chapter: str):
+def test_claims_are_visible_checks(site: Path, framework: str, chapter: str):
     """Each claim of the page's prose is one call of `check` that names it, after both of its readings."""
     claimed = re.findall(r"\{claim\} (?:\w+\.)?(\w+)", (REPOSITORY / f"{chapter}.md").read_text("utf8"))
-    calls = [source for source in sources(local, framework, chapter, "code") if source.startswith("asynclab.check(")]
+    calls = [source for source in sources(site, framework, chapter, "code") if source.startswith("asynclab.check(")]
     names = [ast.parse(call).body[0].value.args[0].value for call in calls]
 
     assert set(names) <= set(claimed)
     assert len(set(names)) >= len(set(claimed)) // 2
-    readings = "\n".join(sources(local, framework, chapter, "markdown"))
+    readings = "\n".join(sources(site, framework, chapter, "markdown"))
     assert readings.count("Where it holds:") + readings.count("Where it does not hold:") == len(calls)
 
 
-def test_only_notebooks_that_want_a_gpu_ask_for_one(local: Path):
+def test_only_notebooks_that_want_a_gpu_ask_for_one(site: Path):
     """`accelerator` stands in the metadata of those whose page says so, and in no other."""
     for framework, chapter in CASES:
         wants = framework == "pytorch" and "needs: {pytorch: gpu}" in (REPOSITORY / f"{chapter}.md").read_text("utf8")
-        assert notebook(local, framework, chapter)["metadata"].get("accelerator") == ("GPU" if wants else None)
+        assert notebook(site, framework, chapter)["metadata"].get("accelerator") == ("GPU" if wants else None)
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_an_archive_holds_all_that_its_notebooks_link_to(site: Path, tmp_path: Path, framework: str):
+def test_an_archive_holds_all_that_its_notebooks_link_to(each_site: Path, tmp_path: Path, framework: str):
     """Unpacked anywhere, links between notebooks, pictures and the wheel are there; the rest is on the site."""
-    with zipfile.ZipFile(io.BytesIO((site / archive_path(framework)).read_bytes())) as archive:
+    with zipfile.ZipFile(io.BytesIO((each_site / archive_path(framework)).read_bytes())) as archive:
         archive.extractall(tmp_path)
     (root,) = tmp_path.iterdir()
     unpacked = sorted(root.rglob("*.ipynb"))
@@ -241,10 +215,10 @@ def test_an_archive_holds_all_that_its_notebooks_link_to(site: Path, tmp_path: P
             assert [address for address in inside if not (path.parent / urlsplit(address).path).is_file()] == []
 
 
-def test_page_sources_are_not_published(local: Path):
+def test_page_sources_are_not_published(site: Path):
     """No copy of a page's source, and no button that leads to one."""
-    assert not (local / "_sources").exists()
-    buttons = html_of(local / "chapters/waiting.html").select(".article-header-buttons a")
+    assert not (site / "_sources").exists()
+    buttons = html_of(site / "chapters/waiting.html").select(".article-header-buttons a")
     assert [button.get("href") for button in buttons if ".md" in button.get("href", "")] == []
 
 
@@ -291,16 +265,16 @@ def test_every_button_leads_to_a_file_of_the_site(published: Path):
         assert not is_dead(published, published if behind else (published / chapter).parent, target), address
 
 
-def test_without_an_address_no_dead_button_is_drawn(local: Path):
+def test_without_an_address_no_dead_button_is_drawn(site: Path):
     """A book that does not know its repository offers what needs none."""
-    texts = [link.get_text() for link in html_of(local / "chapters/waiting.html").select(".polybook-notebooks a")]
+    texts = [link.get_text() for link in html_of(site / "chapters/waiting.html").select(".polybook-notebooks a")]
 
     assert texts == 2 * ["Download", "Open locally", "All as zip"]
 
 
-def test_a_page_without_code_offers_no_notebook(local: Path):
+def test_a_page_without_code_offers_no_notebook(site: Path):
     """There is none for it."""
-    assert html_of(local / "chapters/glossary.html").select(".polybook-notebooks") == []
+    assert html_of(site / "chapters/glossary.html").select(".polybook-notebooks") == []
 
 
 @pytest.mark.parametrize("width", [390, 1280])

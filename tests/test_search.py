@@ -11,7 +11,7 @@ import pytest
 from browsing import empty_page, served
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
-from sites import build_site, pages_of
+from sites import pages_of
 
 RESULTS = """() => [...document.querySelectorAll(".polybook-results > li")].map(item => ({
     link: item.querySelector("a").getAttribute("href"),
@@ -30,12 +30,6 @@ FIRST = """queries => {
         return links.slice(0, 15).map(link => link.getAttribute("href"));
     });
 }"""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real site."""
-    return build_site(tmp_path_factory.mktemp("site") / "html")
 
 
 @pytest.fixture

@@ -20,13 +20,15 @@ from books import Book, cell, page_text
 from browsing import empty_page
 from playwright.sync_api import Browser, Page, expect
 
-from polybook.building import fault_in
+from polybook.building import Builds, Outcome, Result, fault_in
 from polybook.serving import counts, folders
 
 PAGE = page_text("Words.\n\n", cell('print("from alpha")', "alpha"), cell('print("from beta")', "beta"))
 OVERLAY = "#polybook-live[data-phase=failed]"
 #: Milliseconds and seconds that a build may take while other tests run.
 PATIENCE_MS, PATIENCE_S = 30_000, 30
+#: Seconds in which the next build is surely prepared; if not, the test proves less.
+READY_S = 4
 
 
 @dataclass
@@ -166,6 +168,22 @@ def test_a_broken_configuration_is_told_too(served: Serving, shown: Page):
     finally:
         config.write_text(good, "utf8")
     expect(shown.locator(OVERLAY)).to_have_count(0, timeout=PATIENCE_MS)
+
+
+@pytest.mark.parametrize("changed", ["_config.yml", "page.md"])
+def test_what_was_prepared_knows_nothing_that_is_out_of_date(make_book: Callable[..., Book], changed: str):
+    """A build whose application waited all the while shows the text, and the configuration, that are there now."""
+    book = make_book(page=PAGE)
+    with Builds(book.root) as builds:
+        builds.build(set())
+        builds.prepare()
+        time.sleep(READY_S)
+        path = book.root / changed
+        path.write_text(path.read_text("utf8").replace("Words", "New").replace(": Minibook", ": New"), "utf8")
+        result = builds.build({path})
+
+    assert result == Result(Outcome.BUILT)
+    assert "New" in str(book.html("page").title if changed == "_config.yml" else book.article("page"))
 
 
 def test_a_save_while_cells_run_is_not_kept_waiting(served: Serving, shown: Page):

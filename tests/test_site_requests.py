@@ -17,7 +17,7 @@ from browsing import empty_page, errors_of, served
 from bs4 import BeautifulSoup
 from fontTools.ttLib import TTFont
 from playwright.sync_api import Browser, Page, Request, expect
-from sites import build_site, pages_of
+from sites import pages_of
 
 from polybook.icons import characters_of, icons_in, own_characters
 from polybook.offline import members, pack
@@ -32,12 +32,6 @@ UNSEEN = """() => [...document.querySelectorAll("i[class*='fa-']")].filter(icon 
 # The width and the height of each formula that is part of what is seen.
 FORMULA_BOXES = """() => [...document.querySelectorAll("math")].filter(math => math.checkVisibility())
     .map(math => [math.getBoundingClientRect().width, math.getBoundingClientRect().height])"""
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real site."""
-    return build_site(tmp_path_factory.mktemp("site") / "html")
 
 
 @pytest.fixture(scope="module")

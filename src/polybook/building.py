@@ -1,7 +1,8 @@
 """Build a book again and again, each time in a process of its own that has imported everything beforehand.
 
 A part of ``polybook serve``. Of a small edit's build most is Python's importing of Jupyter Book, Sphinx and their
-extensions: so while nothing happens, the process of the next build (``spare.py``) does that, and waits.
+extensions, and making an application of them: so while nothing happens, the process of the next build (``spare.py``)
+does that, and waits.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 
 #: Seconds that a build has to end when it is asked to.
 _GRACE_S = 5
+#: The endings of what a build reads only once it looks for pages.
+_PAGES = (".md", ".ipynb")
 #: From here on a build writes what the next one relies on. (Not "writing output": of no translations, it comes first.)
 _READING = re.compile(r"^(reading sources|looking for now-outdated)")
 _FAULT = re.compile(r"(^|\b)(ERROR|CRITICAL|error|Traceback)\b")
@@ -87,8 +90,8 @@ class Builds:
         Args:
             changed: What was saved since the last one.
         """
-        if self._spare is not None and any(path.suffix == ".py" for path in changed):
-            # It may have imported what was there before.
+        if self._spare is not None and any(path.suffix not in _PAGES for path in changed):
+            # It may have read what was there before: modules, the configuration, the table of contents.
             _stop(self._spare)
             self._spare = None
         process, self._spare = self._spare or self._start(), None
@@ -122,11 +125,12 @@ def _run(process: subprocess.Popen[str], note: Callable[[str], None]) -> list[st
     with contextlib.suppress(BrokenPipeError):
         process.stdin.write("\n")
         process.stdin.close()
-    for line in process.stdout:
-        print(line, end="", flush=True)
-        plain = _COLOURS.sub("", line).rstrip()
-        lines.append(plain)
-        note(plain)
+    with process.stdout as output:
+        for line in output:
+            print(line, end="", flush=True)
+            plain = _COLOURS.sub("", line).rstrip()
+            lines.append(plain)
+            note(plain)
     process.wait()
     return lines
 
@@ -140,6 +144,9 @@ def _stop(process: subprocess.Popen[str]) -> None:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+    for pipe in filter(None, (process.stdin, process.stdout)):
+        with contextlib.suppress(BrokenPipeError):
+            pipe.close()
 
 
 def fault_in(lines: list[str]) -> str:

@@ -21,20 +21,23 @@ from polybook.errors import STOP_SIGNALS, Interrupted, LockUnusable
 
 #: The same for every user and every ``TMPDIR``, or it would not be one lock a machine.
 LOCK_FILE = Path("/tmp/polybook.lock")  # noqa: S108
+#: Names another file, for those whose kernels take no timings that matter, such as tests beside each other.
+LOCK_VARIABLE = "POLYBOOK_LOCK"
 
 _POLL_S = 0.05
 _PATIENCE_S = 0.5
 
 
 @contextlib.contextmanager
-def machine_lock(purpose: str, report: Callable[[str], None], path: Path = LOCK_FILE) -> Iterator[None]:
+def machine_lock(purpose: str, report: Callable[[str], None], path: Path | None = None) -> Iterator[None]:
     """Hold the machine's kernel lock.
 
     Args:
         purpose: What the holder does, for those who wait; one line, no path of the holder's in it.
         report: Called with whom we wait for: once if it takes a moment, again whenever the holder changes.
-        path: The lock file.
+        path: The lock file; the machine's if none is given.
     """
+    path = path or Path(os.environ.get(LOCK_VARIABLE) or LOCK_FILE)
     try:
         descriptor = _open(path)
     except OSError as error:

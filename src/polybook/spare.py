@@ -1,6 +1,6 @@
-"""Import all that a build of a book takes, wait for a line on standard input, and build; without one, do nothing.
+"""Get a build of a book ready, up to its first look at a page, wait for a line on standard input, and build.
 
-``python -m polybook.spare BOOK``, for ``building.py``.
+``python -m polybook.spare BOOK``, for ``building.py``. Without a line nothing is built.
 """
 
 from __future__ import annotations
@@ -8,8 +8,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
+import unittest.mock
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 #: What Jupyter Book and Sphinx import once they are at work.
 _LATER = (
@@ -21,16 +23,26 @@ _LATER = (
 
 
 def main(root: Path) -> None:
-    """Import, wait, build; exits with the build's status."""
+    """Import, make Sphinx's application, wait, build; exits with the build's status."""
     for name in (*_LATER, *extensions(root)):
         # What is missing or broken the build itself will tell.
         with contextlib.suppress(Exception):
             importlib.import_module(name)
-    if not sys.stdin.readline():
-        return
     from jupyter_book.cli.main import main as jupyter_book
+    from sphinx.application import Sphinx
 
-    jupyter_book(["build", str(root)], prog_name="jupyter-book")
+    class Waiting(Sphinx):
+        """An application that has its configuration, its extensions and what it knew of the pages, and waits."""
+
+        def build(self, *arguments: Any, **options: Any) -> None:
+            """Build once it is told to."""
+            if not sys.stdin.readline():
+                sys.exit(0)
+            super().build(*arguments, **options)
+
+    # Jupyter Book makes its application and has it build in one call.
+    with unittest.mock.patch("jupyter_book.sphinx.Sphinx", Waiting):
+        jupyter_book(["build", str(root)], prog_name="jupyter-book")
 
 
 def extensions(root: Path) -> Iterator[str]:
