@@ -21,6 +21,7 @@ from sphinx.util import logging
 from polybook.files import write_if_other
 from polybook.fonts import ICON_FONTS, MATH_FAMILY, characters_in_formulas, cut, face, inline, math_font
 from polybook.icons import characters_of, icons_in, only_icons, own_characters, undrawn
+from polybook.pictures import wait_for_reader
 from polybook.stylesheets import bundle, bundle_name, joined_from
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # Last: every extension has had its say about what a page loads.
     app.connect("html-page-context", trim_page, priority=950)
     app.connect("html-page-context", collect_texts)
+    app.connect("html-page-context", mark_pictures)
     # After pydata-sphinx-theme (500) has written pygments.css anew.
     app.connect("build-finished", finish_bundles, priority=900)
     app.connect("build-finished", write_texts, priority=900)
@@ -97,6 +99,14 @@ def trim_page(app: Sphinx, _page: str, _template: str, context: dict[str, Any], 
         write_if_other(target, bundle(dict.fromkeys(paths, "")).encode())
     # For the theme's own template, which puts it before all others.
     context["polybook_bundle"] = f"_static/{name}"
+
+
+def mark_pictures(app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Have pictures wait until a reader comes near them."""
+    builder = builder_of(app)
+    if builder is not None and context.get("body"):
+        files = {name: Path(builder.srcdir, source) for source, name in builder.images.items()}
+        context["body"] = wait_for_reader(context["body"], files)
 
 
 def finish_bundles(app: Sphinx, error: Exception | None) -> None:
