@@ -50,6 +50,10 @@ def draw():
             {"measured": ([1, 10, 1000], [9, 5, 4]), "model": (list(range(1, 1000)), [4] * 999)},
             xlabel="operations", ylabel="time in ms", log=(True, False), marks={"crossover": 30}, alt="A line falls.",
         ),
+        "logarithmic": lines(
+            {"falls to nothing": ([1, 10, 100], [30, 0, 90])},
+            xlabel="numbers", ylabel="µs", log=(True, True), alt="A line has a gap.",
+        ),
         "line": lines({"memory": ([1, 2], [1, 2])}, xlabel="depth", ylabel="MiB", alt="A line rises."),
         "own": own(),
     }
@@ -242,6 +246,16 @@ def test_lines_have_names_axes_and_marks(drawn: dict[str, Any]):
     assert {"operations", "time in ms", "measured", "model", "crossover", "1", "10", "100"} <= set(texts(several))
     assert "memory" not in texts(one)
     assert several.count("<use ") < 20
+
+
+def test_logarithmic_axis_leaves_nothing_out_but_what_it_has_no_place_for(drawn: dict[str, Any]):
+    """A value of 0 is a gap in the line, which stays in the picture; the axis has labels within a decade as well."""
+    svg = drawn["once"]["logarithmic"]
+    height = float(ElementTree.fromstring(svg).attrib["viewBox"].split()[3])
+    points = [float(y) for y in re.findall(r'<use[^>]* y="([-\d.]+)"', svg)]
+
+    assert {"30", "50"} <= set(texts(svg))
+    assert 0 <= min(points) <= max(points) <= height
 
 
 @pytest.mark.parametrize(

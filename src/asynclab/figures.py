@@ -14,6 +14,7 @@ from __future__ import annotations
 import html
 import io
 import itertools
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ SMALL_PT = 9
 _DASHES = ("-", "--", "-.", ":")
 _MARKERS = ("o", "s", "^", "D")
 _MARKED_UP_TO = 24  # points of a line
+_FEWEST_TICKS = 3  # with a label, or a logarithmic axis cannot be read
 _THOUSANDS = "\N{NARROW NO-BREAK SPACE}"
 
 _STYLE: dict[str, Any] = {
@@ -195,7 +197,8 @@ def lines(  # noqa: PLR0913 - six of the seven are named in a call
         series: For each line, by its name, where its points are and what their values are.
         xlabel: What is drawn to the right, with its unit.
         ylabel: What is drawn upwards, with its unit.
-        log: Whether the axis to the right, and the axis upwards, is logarithmic.
+        log: Whether the axis to the right, and the axis upwards, is logarithmic. On the latter, values of 0 or less are
+            left out.
         marks: Places on the axis to the right, by their names, that get an upright line.
         alt: What the drawing shows, as a sentence.
 
@@ -204,7 +207,9 @@ def lines(  # noqa: PLR0913 - six of the seven are named in a call
     """
     figure, axes = drawing()
     for (name, (xs, ys)), marker in zip(series.items(), itertools.cycle(_MARKERS), strict=False):
-        axes.plot(xs, ys, label=name, marker=marker if len(xs) <= _MARKED_UP_TO else "", markersize=4.5)
+        # What a logarithmic axis has no place for would draw the line out of the picture and back.
+        shown = [y if y > 0 or not log[1] else math.nan for y in ys]
+        axes.plot(xs, shown, label=name, marker=marker if len(xs) <= _MARKED_UP_TO else "", markersize=4.5)
     for name, place in (marks or {}).items():
         axes.axvline(place, color=INK, linewidth=1, linestyle=(0, (1, 2)))
         where = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
@@ -214,12 +219,20 @@ def lines(  # noqa: PLR0913 - six of the seven are named in a call
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: readable(value))
     axes.minorticks_off()
+    if log[1] and len(_in_sight(axes)) < _FEWEST_TICKS:
+        axes.yaxis.set_major_locator(import_module("matplotlib.ticker").LogLocator(subs=(1, 2, 5)))
     axes.grid(axis="y")
     if not log[1]:
         axes.set_ylim(bottom=0)
     if len(series) > 1:
         add_legend(figure)
     return Drawing(figure, alt)
+
+
+def _in_sight(axes: Any) -> list[float]:
+    """The places on the axis upwards that have a label and are in the picture."""
+    lowest, highest = axes.get_ylim()
+    return [place for place in axes.get_yticks() if lowest <= place <= highest]
 
 
 def add_legend(figure: Any, **options: Any) -> None:

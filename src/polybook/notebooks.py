@@ -242,7 +242,8 @@ def _with_links(pieces: Iterable[Piece], subject: Subject, builder: Any) -> Iter
     for piece in pieces:
         yield piece
         if piece.heading:
-            figures = f" The site's figures: {_explained(subject.run.line)}." if subject.run else ""
+            quotes = subject.run if subject.run and subject.run.values else None
+            figures = f" The site's figures: {_explained(quotes.line)}." if quotes else ""
             yield Piece("markdown", f"From *{subject.title}*: [this page on the site]({page}).{figures}")
             break
     yield from pieces

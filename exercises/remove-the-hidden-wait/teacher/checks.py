@@ -1,7 +1,9 @@
 """Two functions that must not wait: values compared outside, and whether they return early.
 
 MXNet is timed: which part of the whole time has passed when the function returns, behind much pending work. PyTorch,
-which computes on a CPU before it returns, gets tensors of the device "meta", on which whatever needs numbers raises.
+which computes on a CPU before it returns, has no such sign: it gets tensors of the device "meta", on which whatever
+needs numbers raises, and ordinary ones, whose reading is noted, so that a function that tells the two apart gains
+nothing by it. Both happen in the student's process, which an answer may deceive on purpose, though not by chance.
 """
 
 from __future__ import annotations
@@ -26,24 +28,38 @@ _HELPERS = {
     "pytorch": """
 import torch
 
-def _meta(*shape):
-    return torch.empty(*shape, device="meta")
+class _Reads(torch.overrides.TorchFunctionMode):
+    kinds = {
+        "__repr__": "print or str", "__format__": "an f-string or format", "__bool__": "if, and, or, not, min or max",
+        "__float__": "float", "__int__": "int", "__index__": "int", "__complex__": "complex", "__contains__": "in",
+        "__array__": "numpy", "numpy": "numpy", "tolist": "tolist", "item": "item", "is_nonzero": "is_nonzero",
+        "equal": "equal", "allclose": "allclose", "nonzero": "nonzero", "cpu": "cpu",
+    }
+    found = ""
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.found = self.found or self.kinds.get(getattr(func, "__name__", ""), "")
+        return func(*args, **(kwargs or {}))
 
-def _early(name, *args):
-    try:
-        result = globals()[name](*args)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"[:200]
-    if not isinstance(result, torch.Tensor):
-        return f"its result is no tensor, but of type {type(result).__name__}"
-    if result.device.type != "meta":
-        return f"its result is on the device {result.device}, not on that of what it was given"
+def _early(name, make, *more):
+    for device in ("cpu", "meta"):
+        with _Reads() as reads:
+            try:
+                result = globals()[name](*make(device), *more)
+            except Exception as error:
+                return f"{type(error).__name__}: {error}"[:200]
+        if reads.found:
+            return f"{reads.found} reads the numbers of a tensor"
+        if not isinstance(result, torch.Tensor):
+            return f"its result is no tensor, but of type {type(result).__name__}"
+        if result.device.type != device:
+            return f"its result is on the device {result.device}, not on that of what it was given"
 
 def _early_total():
-    return _early("total_loss", [_meta(16, 8) for _ in range(4)], _meta(8, 4))
+    ones = torch.ones
+    return _early("total_loss", lambda d: ([ones(16, 8, device=d) for _ in range(4)], ones(8, 4, device=d)))
 
 def _early_clipped(limit):
-    return _early("clipped", _meta(8, 4), limit)
+    return _early("clipped", lambda d: (torch.ones(8, 4, device=d),), limit)
 
 def _few(limit):
     return [torch.ones(2, 3) for _ in range(3)], torch.ones(3, 2), torch.ones(2, 3), limit
@@ -188,10 +204,12 @@ def _told(found: dict[str, int]) -> str:
 def _on_meta(student: Student, name: str, helper: str, args: list[Any], found: dict[str, int]) -> Verdict:
     problem = student.call(helper, *args)
     if problem is None:
-        return passed(f"{name} works on tensors that have no numbers, so it waits for none. {_told(found)}")
+        return passed(
+            f"{name} reads no numbers, and works on tensors that have none, so it waits for none. {_told(found)}"
+        )
     return failed(
-        f"Given tensors without numbers, {name} came to this: {problem!s:.200}. So it wants numbers, and on a GPU it "
-        f"would wait for them. {_told(found)}",
+        f"Given tensors with and without numbers, {name} came to this: {problem!s:.200}. So it wants numbers, and on a "
+        f"GPU it would wait for them. {_told(found)}",
         sign=fingerprint(name, found),
     )
 
