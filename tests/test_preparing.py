@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from readers import (
 from asynclab import preparing
 from asynclab.errors import PreparationError
 from asynclab.preparing import prepare
+from asynclab.values import KEPT_VARIABLE
 
 
 class Machine:
@@ -62,6 +64,13 @@ class Machine:
         module.cuda = SimpleNamespace(is_available=lambda: gpu)  # type: ignore[attr-defined]
         module.context = SimpleNamespace(num_gpus=lambda: int(gpu))  # type: ignore[attr-defined]
         self._monkeypatch.setitem(sys.modules, name, module)
+
+
+@pytest.fixture(autouse=True)
+def _shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin, and leave, with a process that shows what it records."""
+    monkeypatch.setenv(KEPT_VARIABLE, "")
+    monkeypatch.delenv(KEPT_VARIABLE)
 
 
 @pytest.fixture
@@ -122,6 +131,14 @@ def test_all_there_is_one_line(machine: Machine, capsys: pytest.CaptureFixture[s
     assert line.startswith(f"Ready: PyTorch 2.9.0 on Python {sys.version_info[0]}.{sys.version_info[1]} · ")
     assert line.endswith(" · no GPU in use")
     assert machine.added == []
+
+
+@pytest.mark.usefixtures("machine")
+def test_what_is_recorded_is_kept_and_not_shown():
+    """From its first cell on a reader's notebook leaves no outputs behind that only a book can read."""
+    prepare("pytorch")
+
+    assert KEPT_VARIABLE in os.environ
 
 
 def test_what_is_missing_is_said_before_it_is_added(machine: Machine, capsys: pytest.CaptureFixture[str]):

@@ -13,6 +13,8 @@ import pytest
 from books import REPOSITORY, Book, cell, page_text
 
 from asynclab import AsynclabError, InvalidNameError, InvalidNumberError, UnsupportedValueError, claim, record
+from asynclab.ledger import LEDGER
+from asynclab.values import KEPT_VARIABLE
 
 HIDDEN = "application/papermill.record/"
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -33,6 +35,7 @@ def make_shown(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
         assert raw
         messages.append({"data": data, "metadata": metadata})
 
+    monkeypatch.delenv(KEPT_VARIABLE, raising=False)
     kernel = SimpleNamespace(get_ipython=object, display=SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython", kernel)
     return messages
@@ -73,6 +76,17 @@ def test_value_is_one_hidden_message(shown: list[Message]):
             "metadata": {"scrapbook": {"name": "speedup", "mime_prefix": HIDDEN}, "polybook": described},
         }
     ]
+
+
+def test_a_notebook_that_asks_for_itself_shows_nothing(shown: list[Message], monkeypatch: pytest.MonkeyPatch):
+    """Where only checks ask for what was recorded, no editor gets an output of a type that it may not know."""
+    monkeypatch.setenv(KEPT_VARIABLE, "1")
+
+    record("speedup", 3.214, "times")
+    claim("faster", True)
+
+    assert shown == []
+    assert (LEDGER.values["speedup"], LEDGER.claims["faster"]) == (f"3.21{NO_BREAK}times", True)
 
 
 def test_value_measured_once_has_no_spread(shown: list[Message]):

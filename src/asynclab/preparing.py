@@ -7,6 +7,7 @@ Python, gets an environment of its own (``mxnet_environment``) and this notebook
 from __future__ import annotations
 
 import importlib
+import os
 import platform
 import re
 import sys
@@ -17,6 +18,7 @@ from asynclab.errors import PreparationError
 from asynclab.machine import MODULES, record
 from asynclab.mxnet_environment import PINS, PYTHON_VERSION, mxnet_python
 from asynclab.packages import ALONE, add, importable, missing, weight
+from asynclab.values import KEPT_VARIABLE
 
 # What d2l 1.0.3 and the chapters import, by framework: the package that brings each module.
 _NEEDS = {
@@ -61,6 +63,8 @@ def prepare(framework: str, *, needs: str = "", wheel: str = "", mirror: str = "
     if framework not in _NEEDS:
         raise PreparationError(f"There is no framework {framework!r} (known: {', '.join(_NEEDS)}): correct this cell.")
     _compare_versions(wheel, made_with)
+    # Before a kernel of its own is started, which inherits it.
+    os.environ[KEPT_VARIABLE] = "1"
     if framework == "mxnet" and not _mxnet_is_here():
         _prepare_elsewhere(mirror)
         gpu = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
+import os
 import sys
 from typing import Any, SupportsFloat, SupportsIndex
 
@@ -18,6 +19,9 @@ from asynclab.ledger import LEDGER, check_name, told
 Number = SupportsFloat | SupportsIndex
 
 _HIDDEN = "application/papermill.record/"
+#: Set where only the notebook itself asks for what was recorded (``checking``): some editors show a notice in the place
+#: of each output whose type they do not know.
+KEPT_VARIABLE = "ASYNCLAB_RECORDS_ARE_KEPT"
 _SAID = {True: "holds", False: "does not hold", None: "was not tried"}
 
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -99,7 +103,7 @@ def claim(name: str, condition: object, *, must: bool = False) -> None:
 
 def _emit(text: str, metadata: dict[str, Any]) -> None:
     ipython = sys.modules.get("IPython")
-    if ipython is None or ipython.get_ipython() is None:
+    if ipython is None or ipython.get_ipython() is None or KEPT_VARIABLE in os.environ:
         return
     # No front end shows this type: what is recorded stands in prose, not below the cell.
     ipython.display.display({f"{_HIDDEN}text/plain": text}, metadata=metadata, raw=True)
