@@ -48,8 +48,8 @@ test: environments debian-packages .venv-dev/.ready .venv-lab/.ready ## Prove be
 ifdef TESTS
 	$(DEV)/python -m pytest $(TESTS)
 else
-	@# Two at a time, which is what two cores allow; then, by themselves, those that take times.
-	$(DEV)/python -m pytest -n 2 --dist loadfile -m "not alone"
+	@# One more at a time than two cores compute, for tests wait for kernels and browsers; then, by themselves, those that take times.
+	$(DEV)/python -m pytest -n 3 --dist loadfile -m "not alone"
 	$(DEV)/python -m pytest -m alone
 endif
 

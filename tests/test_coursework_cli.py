@@ -15,6 +15,11 @@ import pytest
 from handins import written, zipped
 
 from coursework.__main__ import main
+from coursework.alone import alone
+from coursework.course import Course
+from coursework.errors import CourseError
+from coursework.forget import forget
+from coursework.overview import Notes
 
 SLUG = "wait-less-often"
 Run = Callable[..., tuple[int, str, str]]
@@ -93,7 +98,9 @@ def test_assign_collect_grade_return_forget(made: Run, tmp_path: Path):
     assert (collected[0], collected[1].splitlines()[-3]) == (0, f"{SLUG}: 3 collected")
     assert "3 of 3 hand-ins are of nobody in course/roster.csv" in collected[1].splitlines()[-1]
     assert (graded[0], graded[2]) == (0, "")
-    assert "1 answers wait" in graded[1]
+    assert "doejane  3/4 so far, to be marked" in graded[1]
+    assert "3 graded, 0 unchanged, 3 results in all, 1 of them to be marked\n1 answer waits for points" in graded[1]
+    assert "3 unchanged, 3 results in all\n" in again[1]
     assert "0 graded, 3 unchanged" in again[1]
     assert returned[0] == 0
     assert Path(f"course/returned/{SLUG}/sheet.csv").read_text("utf8").splitlines()[2] == f"Doe Jane,1,{most}"
@@ -140,6 +147,43 @@ def test_forget_asks_first(made: Run, tmp_path: Path, monkeypatch: pytest.Monkey
     assert Path("course/submissions/ann").is_dir()
 
 
+def test_forget_takes_a_full_name(made: Run, tmp_path: Path):
+    """It says which pseudonym that is before it asks, and asks for that."""
+    written(Path("course/roster.csv"), "student,name\ns03,Emmy Noether\n")
+    written(tmp_path / "in.zip", zipped({"s03.ipynb": answered()}))
+    made("collect", "in.zip")
+
+    asked = made("forget", "Emmy Noether")
+    done = made("forget", "Emmy Noether", "--yes")
+
+    assert (asked[0], asked[1].splitlines()[0]) == (1, "course/roster.csv: by this name it is s03")
+    assert "Delete all of s03 for good" in asked[1]
+    assert (done[0], done[2]) == (0, "")
+    assert Path("course/roster.csv").read_text("utf8") == "student,name\n"
+
+
+def test_return_tells_what_changes(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Each grade that is replaced has a line; where nothing was filled in, the status is 1. No name is shown."""
+    monkeypatch.setattr("coursework.judge.judge", lambda *_: ([], ""))
+    written(Path("course/roster.csv"), "student,name\ns01,Ada Lovelace\ns02,Alan Turing\ns03,Emmy Noether\n")
+    written(tmp_path / "in.zip", zipped({f"s0{n}.ipynb": answered() for n in (1, 2, 3)}))
+    made("collect", "in.zip")
+    made("grade", "--python", f"pytorch={sys.executable}")
+    head = "Identifier,Full name,Grade,Maximum Grade\n"
+    lines = "Participant 5,Ada Lovelace,7.00,4.00\nParticipant 6,Alan Turing,0.00,4.00\nParticipant 7,Emmy Noether,,4\n"
+    written(tmp_path / "sheet.csv", head + lines + "Participant 8,Sue Stranger,,4.00\n")
+    written(tmp_path / "other.csv", f"{head}Participant 9,Sue Stranger,,4.00\n")
+
+    status, out, err = made("return", SLUG, "--sheet", "sheet.csv")
+    nothing = made("return", SLUG, "--sheet", "other.csv")
+
+    assert status == 0
+    assert "s01: 7.00 -> 0.00 (line 2)\n3 grades filled in: 1 new, 1 changed, 1 unchanged\n" in out
+    assert (nothing[0], "0 grades filled in\n" in nothing[1]) == (1, True)
+    names = ("Lovelace", "Turing", "Noether", "Stranger")
+    assert [name for name in names if name in out + err + nothing[1] + nothing[2]] == []
+
+
 def test_assign_says_what_to_hand_out(made: Run):
     """Without a site the zip is what works, and that is said; with one the notebook does."""
     alone = made("assign", SLUG, "--framework", "pytorch", "--force")[1]
@@ -160,6 +204,78 @@ def test_a_correction_without_a_reason_is_told_and_counts(made: Run, tmp_path: P
 
     assert (status, "overrides.csv:2: this correction has no reason" in err) == (0, True)
     assert rows("course/grades/grades.csv")["ann"]["points"] == "1"
+
+
+def test_commands_take_turns(made: Run, tmp_path: Path):
+    """While a course is being graded, every command that would change its folder says so and does nothing."""
+    written(tmp_path / "in.zip", zipped({"ann.ipynb": answered()}))
+    made("collect", "in.zip")
+    before = sorted(Path("course").rglob("*"))
+
+    with alone(Course(Path("course")), "grade"):
+        told = [
+            made(*words)
+            for words in (
+                ["collect", SLUG, "in.zip"],
+                ["grade", f"--python=pytorch={sys.executable}"],
+                ["return", SLUG],
+                ["forget", "ann", "--yes"],
+            )
+        ]
+
+    assert [(status, out) for status, out, _ in told] == [(1, "")] * 4
+    assert all(f"being graded already (coursework grade: process {os.getpid()} on" in err for _, _, err in told)
+    assert sorted(Path("course").rglob("*")) == before
+
+
+def test_grading_keeps_its_turn_until_all_is_written(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Nobody is forgotten between the last result and the tables, which would name the person again."""
+    monkeypatch.setattr("coursework.judge.judge", lambda *_: ([], ""))
+    written(tmp_path / "in.zip", zipped({"ann.ipynb": answered()}))
+    made("collect", "in.zip")
+    told: list[str] = []
+
+    def meanwhile(*_: object) -> tuple[list[object], Notes]:
+        with pytest.raises(CourseError) as caught:
+            forget(Course(Path("course")), "ann")
+        told.append(str(caught.value))
+        return [], Notes([], 0)
+
+    monkeypatch.setattr("coursework.overview.finish", meanwhile)
+
+    assert made("grade", "--python", f"pytorch={sys.executable}")[0] == 0
+    assert ["being graded already" in one for one in told] == [True]
+
+
+def test_forget_says_what_it_did_not_look_into(made: Run, tmp_path: Path):
+    """Notes beside the course's files are named; a download that cannot be read makes the status 1."""
+    written(tmp_path / "in.zip", zipped({"ann.ipynb": answered(), "bob.ipynb": answered()}))
+    made("collect", "in.zip")
+    written(Path("course/notes.txt"), "ann")
+
+    first = made("forget", "ann", "--yes")
+    written(Path("course/submissions.zip"), "PK")
+    second = made("forget", "bob", "--yes")
+
+    assert (first[0], first[2]) == (0, "")
+    assert "course/notes.txt: is not the course's own" in first[1]
+    assert "course/assigned" not in first[1]
+    assert (second[0], "course/submissions.zip: cannot be looked into" in second[2]) == (1, True)
+    assert not Path("course/submissions/bob").exists()
+
+
+def test_return_says_whom_it_found_by_pseudonym(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """One line names those whose login alone led to their row."""
+    monkeypatch.setattr("coursework.judge.judge", lambda *_: ([], ""))
+    written(tmp_path / "in.zip", zipped({"ann.ipynb": answered()}))
+    made("collect", "in.zip")
+    made("grade", "--python", f"pytorch={sys.executable}")
+    written(tmp_path / "sheet.csv", f'Student,ID,SIS Login ID,{SLUG} (5)\n"Lee, A.",2,ann,\n')
+
+    status, out, err = made("return", SLUG, "--sheet", "sheet.csv")
+
+    assert (status, "1 grade filled in: 1 new" in out) == (0, True)
+    assert "sheet.csv: found by the pseudonym alone, which is their login or name there: ann." in err
 
 
 @pytest.mark.parametrize(
@@ -213,7 +329,7 @@ def test_marks_that_cannot_be_read_stop_before_grading(made: Run, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "command", ["", "new", "assign", "collect", "grade", "return", "forget", "verify", "export", "doctor"]
+    "command", ["", "new", "assign", "roster", "collect", "grade", "return", "forget", "verify", "export", "doctor"]
 )
 def test_every_command_explains_itself(run: Run, command: str):
     """Help is there for all commands, in sentences."""

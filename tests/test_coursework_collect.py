@@ -9,6 +9,7 @@ import stat
 import subprocess
 import time
 import zipfile
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from handins import RIGHT, SLUG, cells, document, graded, handin, roster, sort_i
 from coursework.course import Course
 from coursework.errors import CourseError
 from coursework.incoming import cleaned, owner
+from coursework.opened import Item, Refused
 from coursework.roster import late_days, moment, read_roster
 from coursework.rows import Status, read_rows
 from coursework.sheet import defused, number, plain, read_sheet
@@ -90,8 +92,8 @@ def test_moodle_names_lead_to_the_roster(course: Course, tmp_path: Path):
     rows = sort_in(course, written(tmp_path / "moodle.zip", zipped(files)))
 
     assert {row.student for row in rows.values()} == {"p01", "ann-lee-13", "ann-lee-14", "participant"}
-    assert rows[f"Jane Doe_12{folder}/a/hand-in.ipynb"].late_days == 2
-    assert rows[f"Jane Doe_12{folder}/a/hand-in.ipynb"].submitted_at.startswith("2026-01-10T12:00:00")
+    assert rows[f"Jane Doe_12{folder}/a/hand-in.ipynb"].late_days is None
+    assert rows[f"Jane Doe_12{folder}/a/hand-in.ipynb"].submitted_at == ""
     assert rows["Ann Lee_13_assignsubmission_onlinetext_/onlinetext.html"].status is Status.UNREADABLE
 
 
@@ -432,7 +434,9 @@ def test_of_a_repository_the_matching_notebook_counts(course: Course, tmp_path: 
     alone = sort_in(Course(tmp_path / "other"), home)
     rows = sort_in(course, tmp_path / "clones")
 
-    assert rows == alone
+    assert {name: replace(row, source="") for name, row in rows.items()} == {
+        name: replace(row, source="") for name, row in alone.items()
+    }
     assert list(rows) == ["sum-up-alice/work/mine.ipynb"]
     row = rows["sum-up-alice/work/mine.ipynb"]
     assert (row.student, moment(row.submitted_at)) == ("alice", moment("2026-01-05T10:00:00+00:00"))
@@ -455,7 +459,7 @@ def test_late_days_are_begun_days():
     due = moment("2026-01-10T12:00+00:00")
 
     assert [late_days(due + timedelta(hours=hours), due) for hours in (-1, 0, 0.1, 24, 25)] == [0, 0, 1, 1, 2]
-    assert late_days(None, due) == late_days(due, None) == 0
+    assert late_days(None, due) is late_days(due, None) is None
     assert moment("2026-01-10").hour == 23
 
 
@@ -505,7 +509,9 @@ def test_sheets_keep_every_other_byte(tmp_path: Path):
 def test_formulas_are_defused():
     """Nothing that a student wrote starts a formula; numbers stay numbers, and ours can be read back."""
     assert [defused(text) for text in ("=1", "+1", "-1", "@x", "x", -1.5)] == ["'=1", "'+1", "'-1", "'@x", "x", "-1.5"]
-    assert plain(defused("=1")) == "=1"
+    texts = ["=1", "'=1", "''-1", "'", "''", "'a", "a", " a", "a ", "' a", "'a ", "\n=1", ""]
+    assert [plain(defused(text)) for text in texts] == texts
+    assert defused("\0=1") == "'=1"
     assert [number(text) for text in ("1,5", "1.5", ".5", "", "nan", "1e9", "x")] == [
         1.5,
         1.5,
@@ -540,3 +546,111 @@ def test_metadata_alone_still_stamps(course: Course, tmp_path: Path):
     rows = sort_in(course, written(tmp_path / "alice.ipynb", json.dumps(content)))
 
     assert (rows["alice.ipynb"].framework, rows["alice.ipynb"].message) == ("mxnet", "")
+
+
+@pytest.mark.parametrize("fault", [TypeError, MemoryError, RecursionError])
+def test_an_unforeseen_failure_is_one_file_s(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+):
+    """Whatever fails with one student's file has its row; the others are collected."""
+
+    def failing(document: dict[str, object]) -> None:
+        if "# bad" in str(document):
+            raise fault("nobody thought of it")
+
+    monkeypatch.setattr("coursework.looking.read_stamp", failing)
+    files = {"alice.ipynb": handin(), "bob.ipynb": handin({"total": "# bad"})}
+
+    rows = sort_in(course, written(tmp_path / "in.zip", zipped(files)))
+
+    assert [rows[name].status for name in files] == [Status.COLLECTED, Status.UNREADABLE]
+    assert fault.__name__ in rows["bob.ipynb"].message
+
+
+def test_a_file_that_goes_while_it_is_collected_has_its_row(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What can be looked at and not be read a second time stops nobody else's."""
+    reads = iter([handin()])
+
+    def content() -> bytes:
+        for read in reads:
+            return read
+        raise Refused("it cannot be read")
+
+    monkeypatch.setattr(
+        "coursework.incoming.items", lambda _: [Item("bob.ipynb", content), Item("alice.ipynb", handin)]
+    )
+
+    rows = sort_in(course, tmp_path)
+
+    assert {name: row.status.value for name, row in rows.items()} == {
+        "alice.ipynb": "collected",
+        "bob.ipynb": "unreadable",
+    }
+
+
+def test_zips_that_python_cannot_read_through_have_rows(course: Course, tmp_path: Path):
+    """An entry without a name, and damage in one packed by LZMA, keep nothing else from being collected."""
+    source = tmp_path / "odd.zip"
+    with zipfile.ZipFile(source, "w") as archive:
+        archive.writestr("good.ipynb", handin(version=3))
+        archive.writestr("Zx", handin())
+        archive.writestr("damaged.ipynb", handin(), zipfile.ZIP_LZMA)
+        begin = archive.getinfo("damaged.ipynb").header_offset + 30 + len("damaged.ipynb")
+    content = bytearray(source.read_bytes())
+    content[begin + 4 : begin + 9] = b"\xff" * 5
+    source.write_bytes(content.replace(b"Zx", b"\0x"))
+
+    rows = sort_in(course, source)
+
+    assert {name: (row.status.value, row.message) for name, row in rows.items()} == {
+        "good.ipynb": ("collected", ""),
+        "?": ("unreadable", "Refused: it has no name."),
+        "damaged.ipynb": ("unreadable", "Its entry in the zip is damaged."),
+    }
+
+
+@pytest.mark.parametrize("text", ["9999-12-31", "9999-12-31T23:59:59-12:00", "0001-01-01", "0001-01-01T00:00+14:00"])
+@pytest.mark.parametrize("zone", ["UTC-14", "UTC+12"])
+def test_the_first_and_the_last_day_are_dates(monkeypatch: pytest.MonkeyPatch, text: str, zone: str):
+    """A due date so far away that it is no day of the calendar elsewhere can still be compared."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        due = moment(text)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert ((late_days(moment("2026-01-01"), due) or 0) > 0) is text.startswith("0001")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git")
+def test_a_commit_of_no_day_of_ours_stops_nothing(course: Course, tmp_path: Path):
+    """A student can write any date into a commit, also one that is past the calendar's end elsewhere."""
+    path = written(tmp_path / "in" / "alice" / "a.ipynb", handin(), datetime(2026, 1, 2))
+    git = ["git", "-C", str(path.parent), "-c", "user.name=a", "-c", "user.email=a@b"]
+    date = {**os.environ, "GIT_COMMITTER_DATE": "@253402340000 -1200"}
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *command], check=True, env=date)
+
+    rows = sort_in(course, tmp_path / "in")
+
+    assert rows["alice/a.ipynb"].status is Status.COLLECTED
+    assert (rows["alice/a.ipynb"].submitted_at, rows["alice/a.ipynb"].late_days) == ("", None)
+
+
+def test_names_survive_the_table(course: Course, tmp_path: Path):
+    """Quotes, signs and spaces around a name are read back as they were, so nothing counts as handed in twice."""
+    names = ["'=x", "=x", "''=x", " lead", "trail ", "'", "'a", "-=c", "' "]
+    files = {f"{name}/h{name}.ipynb": handin({"total": name}) for name in names} | {" h.ipynb": handin()}
+    source = written(tmp_path / "in.zip", zipped(files))
+    sort_in(course, source)
+    before = course.collected.read_bytes()
+
+    rows = sort_in(course, source)
+
+    assert rows.keys() == files.keys()
+    assert course.collected.read_bytes() == before
+    assert [row.original for row in rows.values() if "several" in row.message] == []

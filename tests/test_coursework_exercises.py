@@ -30,9 +30,11 @@ SEED = "c0ffee" * 6
 WITH_FRAMEWORK = {"remove-the-hidden-wait"}
 #: Of its known wrong answers, those that are tried here.
 IN_FRAMEWORK = {
-    "pytorch": {"waits_at_the_end", "only_the_first", "always_scaled"},
+    "pytorch": {"waits_at_the_end", "only_the_first", "always_scaled", "prints_the_first"},
     "mxnet": {"waits_as_before", "only_the_first", "pythons_own_maximum"},
 }
+#: Known wrong answers that no check in the notebook can see: on a CPU PyTorch prints a tensor past `asynclab.waits`.
+UNSEEN = {"remove-the-hidden-wait prints_the_first"}
 #: All others are the same in both frameworks, so that one stands for both.
 KEPT = [
     (slug, framework)
@@ -322,7 +324,8 @@ def test_the_notebooks_cells_run_with_stubs_and_refuse_wrong_answers(framework, 
         kept |= {each.name: dict(each.answers) for each in percent.wrong(found, framework) if automatic}
         for name, answers in kept.items():
             notebooks.append(cells(found, framework, answers))
-            expected.append((f"{slug} {name}", name in ("stub", "solution")))
+            unseen = f"{slug} {name}" in UNSEEN
+            expected.append((f"{slug} {name}", name in ("stub", "solution") or unseen))
 
     done = subprocess.run(
         [interpreter(framework, ROOT), "-c", RUNNER],
@@ -483,7 +486,7 @@ def test_cases_tell_their_kind_and_never_an_input():
 
     assert right.outcome is Outcome.PASSED
     assert wrong.outcome is Outcome.FAILED
-    assert "small numbers: 2 of 2 right; large numbers: 0 of 1 right" in wrong.message
+    assert "\n- small numbers: 2 of 2 right\n- large numbers: 0 of 1 right" in wrong.message
     assert "70001" not in wrong.message + wrong.sign
     assert "double(70001,) gave 2000, expected 140002" in wrong.private
 

@@ -12,10 +12,11 @@ from books import REPOSITORY
 from exercise_folders import SEED, write_exercise
 
 from coursework import Question, drawing, exercise, percent, teacher
+from coursework.choosing import with_remembered
 from coursework.errors import CourseError, CourseworkError, ExerciseError
 from coursework.exercise import Exercise, Places, load
 from coursework.matter import OPTIONAL, REQUIRED
-from coursework.new import new
+from coursework.new import about_public, new
 from coursework.plain import Reader, markdown
 from coursework.source import TAGS
 
@@ -405,22 +406,58 @@ def test_a_missing_solution_is_told(tmp_path: Path):
 
 
 def test_the_teachers_part_can_stand_elsewhere(tmp_path: Path):
-    """With `--teacher DIR` it is a folder of the same name there; a missing one is told with what to do."""
+    """With `--teacher DIR` it is a folder of the same name there; one that is nowhere is told with what to do."""
     places = write_exercise(tmp_path)
     private = tmp_path / "private"
     private.mkdir()
+    (places.exercises / SLUG / "teacher").rename(tmp_path / "away")
     found = load(SLUG, Places(places.exercises, teacher=private))
 
     with pytest.raises(
         ExerciseError, match=r"checks\.py:1: the teacher's part cannot be read .*\n  Say where it is: `--te"
     ):
         exercise.questions(found, drawing.sample(found, "mxnet"))
-    (places.exercises / SLUG / "teacher").rename(private / SLUG)
+    (tmp_path / "away").rename(private / SLUG)
     assert [question.name for question in exercise.questions(found, drawing.sample(found, "mxnet"))] == [
         "total",
         "again",
         "why",
     ]
+
+
+def test_a_private_folder_need_not_have_all_exercises(tmp_path: Path):
+    """What is not there stands with the exercise; what is, comes first."""
+    places = write_exercise(tmp_path)
+    private = tmp_path / "private"
+    private.mkdir()
+
+    assert load(SLUG, Places(places.exercises, teacher=private)).teacher == places.exercises / SLUG / "teacher"
+    (private / SLUG).mkdir()
+    assert load(SLUG, Places(places.exercises, teacher=private)).teacher == private / SLUG
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("private", r"private/the-totl: there is no exercise 'the-totl' \(there are: the-total\)"),
+        ("none", "no such fold"),
+    ],
+)
+def test_a_slip_in_a_private_folder_is_told(tmp_path: Path, folder: str, told: str):
+    """Else the public part would be graded with, and nobody would know."""
+    places = write_exercise(tmp_path)
+    (tmp_path / "private" / "the-totl").mkdir(parents=True)
+    (tmp_path / "private" / "the-totl" / "checks.py").write_text("", "utf8")
+
+    with pytest.raises(ExerciseError, match=told):
+        load(SLUG, Places(places.exercises, teacher=tmp_path / folder))
+
+
+def test_names_of_questions_differ_clearly(tmp_path: Path):
+    """People write them into marks.csv and overrides.csv."""
+    places = write_exercise(tmp_path, ("teacher/checks.py", '"again"', '"to_tal"'))
+
+    assert "the questions 'to_tal' and 'total' are called nearly the same" in faults(places, whole=True)[0]
 
 
 def test_wrong_answers_are_the_solution_but_for_their_own(tmp_path: Path):
@@ -495,6 +532,35 @@ def test_faults_of_overlays(tmp_path: Path, files: dict[str, str], told: str):
         load(SLUG, overlay(tmp_path, **files))
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("the-totl.yml", r"the-totl\.yml:1: there is no exercise 'the-totl'"),
+        ("the-total.yaml", r"Rename it to the-total\.yml"),
+    ],
+)
+def test_a_slip_in_an_overlays_name_is_told(tmp_path: Path, name: str, told: str):
+    """It would change nothing, without a word; a README may lie there."""
+    places = overlay(tmp_path, yml="minutes: 45")
+    assert places.overlay
+    (places.overlay / "README.md").write_text("About ours.", "utf8")
+    assert load(SLUG, places).minutes == 45
+    (places.overlay / name).write_text("minutes: 50", "utf8")
+
+    with pytest.raises(ExerciseError, match=told):
+        load(SLUG, places)
+
+
+def test_known_wrong_answers_speak_of_the_authors_points(tmp_path: Path):
+    """An overlay's points change what questions are worth, but not what a header has to say."""
+    found = load(SLUG, overlay(tmp_path, yml="points: {total: 0.5, again: 0.25}"))
+    offering = drawing.sample(found, "mxnet")
+
+    assert teacher.worth(found, offering) == {"total": 3, "again": 1, "why": 2}
+    assert [question.points for question in exercise.questions(found, offering)] == [0.5, 0.25, 2]
+    teacher.validate(found)
+
+
 def test_a_missing_overlay_is_told(tmp_path: Path):
     """A folder that is not there is a slip, not an overlay without files."""
     places = Places(write_exercise(tmp_path).exercises, overlay=tmp_path / "nowhere")
@@ -540,6 +606,57 @@ def test_a_seed_that_cannot_be_read_is_told(tmp_path: Path):
         drawing.course(tmp_path, make=True)
 
 
+# The folders that a course remembers
+
+
+@with_remembered
+def places_of(root: Path, teacher: Path | None = None, overlay: Path | None = None) -> Places:
+    """What a command of a course gets."""
+    assert root
+    return Places(Path("exercises"), teacher, overlay)
+
+
+def test_a_course_remembers_its_own_folders(tmp_path: Path):
+    """Said once, relative to the course; what a command is told counts for it; what stood in the file stays."""
+    course = tmp_path / "here" / "course"
+    seed = drawing.course(course, make=True).seed
+    ours, other = tmp_path / "ours", tmp_path / "other"
+    ours.mkdir()
+    other.mkdir()
+
+    told = drawing.remember(course, {"overlay": ours, "teacher": None})
+    again = drawing.remember(course, {"overlay": ours, "teacher": None})
+    (tmp_path / "here").rename(tmp_path / "there")
+    (tmp_path / "there").rename(tmp_path / "here")
+
+    text = (course / "offering.toml").read_text("utf8")
+    assert (len(told), again, text.splitlines()[-1], text[:2]) == (1, [], 'overlay = "../../ours"', "# ")
+    assert (course / "offering.toml").stat().st_mode & 0o777 == 0o600
+    assert drawing.course(course).seed == seed
+    assert places_of(root=course, teacher=None, overlay=None) == Places(Path("exercises"), None, ours)
+    assert places_of(root=course, teacher=None, overlay=other).overlay == other
+    drawing.remember(course, {"overlay": other, "teacher": ours})
+    assert places_of(root=course, teacher=None, overlay=None) == Places(Path("exercises"), ours, other)
+
+
+def test_a_remembered_folder_that_is_gone_is_told(tmp_path: Path):
+    """Grading by the original points instead would be wrong without a word."""
+    drawing.course(tmp_path, make=True)
+    (tmp_path / "ours").mkdir()
+    drawing.remember(tmp_path, {"overlay": tmp_path / "ours"})
+    (tmp_path / "ours").rmdir()
+
+    with pytest.raises(CourseError, match=r"offering\.toml: `overlay` is 'ours', and there is no such folder"):
+        places_of(root=tmp_path, teacher=None, overlay=None)
+
+
+def test_no_course_remembers_nothing(tmp_path: Path):
+    """Before the first `assign` there is no file, and none is made."""
+    assert drawing.remember(tmp_path, {"overlay": tmp_path}) == []
+    assert places_of(root=tmp_path, teacher=None, overlay=None) == Places(Path("exercises"))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_constants_depend_on_the_seed_alone(tmp_path: Path):
     """The same for both frameworks and each time; another seed gives others; all values come up."""
     found = load(SLUG, write_exercise(tmp_path))
@@ -572,6 +689,30 @@ def test_a_new_exercise_is_valid(tmp_path: Path):
     assert [isinstance(question, Question) for question in asked] == [True, False]
 
 
+def test_a_new_exercise_asks_what_its_hint_says(tmp_path: Path):
+    """An n below the constant is asked for: who always waits at least once is told so."""
+    places = Places(tmp_path / "exercises")
+    new("a-new-one", places)
+    found = load("a-new-one", places)
+    question = exercise.questions(found, drawing.sample(found, "mxnet"))[0]
+
+    class Student:
+        """Right from the constant on."""
+
+        def call(self, _function: str, n: int) -> int:
+            """Answer."""
+            return max(1, n // found.constants["every"])
+
+    assert isinstance(question, Question)
+    assert question.ask(Student()).outcome == "failed"
+
+
+def test_a_new_exercise_says_where_its_secrets_are(tmp_path: Path):
+    """With the exercise, they are as public as it is; apart, there is nothing to say."""
+    assert "is as public as it is" in about_public("a-new-one", Places(tmp_path))
+    assert about_public("a-new-one", Places(tmp_path, teacher=tmp_path)) == ""
+
+
 def test_a_new_exercise_replaces_nothing(tmp_path: Path):
     """Neither an exercise nor what lies in its place is touched, and a name has to be one."""
     places = write_exercise(tmp_path)
@@ -598,6 +739,21 @@ def test_every_exercise_of_the_course_is_valid():
         teacher.validate(found[-1])
 
     assert found
+
+
+def test_the_list_of_exercises_says_what_they_say():
+    """Kind, points, minutes, chapter and whether there is a solution: as the front matter has them."""
+    text = (REPOSITORY / "exercises" / "index.md").read_text("utf8")
+    places = Places(REPOSITORY / "exercises")
+    listed = re.findall(r"\{doc\}`Read it <([\w-]+)/exercise>` · (.*)", text)
+
+    expected = {}
+    for slug in exercise.slugs(places):
+        one = load(slug, places)
+        worth = f"{one.kind} · {one.points:g} points · about {one.minutes} minutes"
+        solution = " · with a solution" if one.solution == "public" else ""
+        expected[slug] = f"{worth} · belongs to {{doc}}`../{one.page}`{solution}"
+    assert dict(listed) == expected
 
 
 def test_loading_needs_no_framework_and_no_sphinx():

@@ -62,7 +62,9 @@ def environment(root: Path) -> dict[str, str]:
 def run(container: Path, exercise: Exercise) -> Callable[..., dict[str, object]]:
     """Hand a notebook in with some answers, and give what ``results.json`` says."""
 
-    def hand_in(answers: dict[str, str] | None, name: str = "anything.ipynb", cell: str = "") -> dict[str, object]:
+    def hand_in(
+        answers: dict[str, str] | None, name: str = "anything.ipynb", cell: str = "", more: str = ""
+    ) -> dict[str, object]:
         autograder = container / "autograder"
         for folder in ("submission", "results"):
             shutil.rmtree(autograder / folder, ignore_errors=True)
@@ -72,7 +74,9 @@ def run(container: Path, exercise: Exercise) -> Callable[..., dict[str, object]]
             notebook = percent.submission(assign.notebook(exercise, FRAMEWORK, offering), answers)
             if cell:
                 notebook.cells.insert(2, nbformat.v4.new_code_cell(cell))
-            (autograder / "submission" / name).write_text(nbformat.writes(notebook), "utf8")
+            for path, content in ((name, nbformat.writes(notebook)), *([(more, "{}")] if more else [])):
+                (autograder / "submission" / path).parent.mkdir(exist_ok=True)
+                (autograder / "submission" / path).write_text(content, "utf8")
         done = subprocess.run(
             [autograder / "run_autograder"], cwd=autograder, env=environment(container), capture_output=True, text=True
         )
@@ -100,6 +104,21 @@ def test_right_answers_get_all_points(run: Callable[..., dict[str, object]], exe
     assert set(found) <= {"score", "execution_time", "output", "output_format", "stdout_visibility", "tests"}
     keys = {"name", "score", "max_score", "output", "output_format", "visibility", "status"}
     assert all(set(test) <= keys for test in found["tests"])
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("week1/queue.ipynb", "week2/notes.ipynb"),
+        ("hw_2_3_final.ipynb", "2026_01_15_notes.ipynb"),
+        ("Ann Lee_12_assignsubmission_file_x.ipynb", ".git/HEAD"),
+    ],
+)
+def test_no_name_hides_what_was_handed_in(
+    run: Callable[..., dict[str, object]], exercise: Exercise, name: str, more: str
+):
+    """Folders, and names like a platform's, do not matter: all that is there is the one student's."""
+    assert run(percent.solution(exercise, FRAMEWORK), name, more=more)["score"] == exercise.points
 
 
 def test_wrong_answers_get_their_points(run: Callable[..., dict[str, object]], exercise: Exercise):

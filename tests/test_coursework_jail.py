@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from hostile import CASES, LIMITS, SECRET, Case, run_all
 
-from coursework import bubblewrap, doctor, jail, seccomp
+from coursework import bubblewrap, doctor, jail, process, seccomp
 from coursework.errors import JailError
 from coursework.jail import Jail
 from coursework.model import Outcome, StudentError
@@ -126,24 +126,122 @@ class TestHostile:
         assert max(found["seconds"] for found in results["cases"].values()) < 2 * LIMITS.call_s + 2
 
 
-def test_jail_dies_with_the_grader(tmp_path: Path):
-    """A grader that is killed leaves nothing behind, not even what ignores everything."""
-    pids = tmp_path / "pid"
+# Does what it can to go on without its grader: ignores everything, gives up the signal that its parent's death sends,
+# here and, if that is another one, in the first process, by writing into it: prctl(PR_SET_PDEATHSIG, 0), then pause.
+CLINGS = """
+import ctypes, os, platform, signal, time
+def f():
+    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
+    for number in range(1, 65):
+        try:
+            signal.signal(number, signal.SIG_IGN)
+        except (OSError, ValueError):
+            pass
+    if os.getpid() != 1 and platform.machine() == "x86_64":
+        try:
+            counter = int(open("/proc/1/syscall").read().split()[-1], 16)
+            memory = os.open("/proc/1/mem", os.O_RDWR)
+            code = "b89d000000bf0100000031f60f05b8220000000f05ebf7"
+            os.pwrite(memory, bytes.fromhex(code), counter)
+        except OSError:
+            pass
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        if os.fork() == 0:
+            if os.fork() == 0:
+                time.sleep(0.2)
+            os._exit(0)
+        os.wait()
+        time.sleep(0.5)
+    return os.getpid()
+def g():
+    while True:
+        pass
+"""
+
+
+@pytest.fixture
+def grader(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
+    """A grader, run by one of WHO, with a submission that wants to outlive it."""
+    python, sources, user = sys.executable, str(SOURCES), {}
+    if request.param != "us":
+        python, sources = request.getfixturevalue("ordinary_python"), str(request.getfixturevalue("readable"))
+        user = {"user": ORDINARY, "group": ORDINARY, "extra_groups": []}
     code = (
         "import sys; from pathlib import Path; from coursework.jail import Jail; from coursework.model import Limits\n"
         "from coursework.student import Submission\n"
-        "s = Submission(Jail(), Limits(), 'pytorch', {'f': 'def f():\\n    while True: pass'})\n"
-        "p = s._ready(); Path(sys.argv[1]).write_text(str(p._inmate.first)); s.call('f')"
+        "s = Submission(Jail(Path(sys.executable)), Limits(), 'pytorch', {'f': sys.argv[1]})\n"
+        "s.call('f'); print(s._process._inmate.first, flush=True); s.call('g')"
     )
-    grader = subprocess.Popen([sys.executable, "-c", code, str(pids)], env={**os.environ, "PYTHONPATH": str(SOURCES)})
-    assert eventually(lambda: pids.exists() and bool(pids.read_text()))
-    first = int(pids.read_text())
+    env = {"PYTHONPATH": sources, "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+    with subprocess.Popen([python, "-c", code, CLINGS], env=env, stdout=subprocess.PIPE, text=True, **user) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("grader", WHO, indirect=True)
+def test_jail_dies_with_the_grader(grader: subprocess.Popen[str]):
+    """A grader that is killed leaves nothing behind, not even what does all it can against that."""
+    assert grader.stdout
+    first = int(grader.stdout.readline())
     alive = Path(f"/proc/{first}").exists()
     grader.send_signal(signal.SIGKILL)
     grader.wait()
+    gone = eventually(lambda: not Path(f"/proc/{first}").exists())
+    if not gone:
+        os.kill(first, signal.SIGKILL)
 
-    assert alive
-    assert eventually(lambda: not Path(f"/proc/{first}").exists())
+    assert (alive, gone) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "source", "says"),
+    [
+        ("FILES", "for n in range(10**6): open(f'/tmp/{n % 2000}', 'w').close()", "It made more than 500 files."),
+        ("SOCKETS", "kept = [socket.socketpair() for _ in range(60)]", "It opened more than 50 sockets."),
+    ],
+)
+def test_what_only_the_kernel_keeps_is_limited(monkeypatch: pytest.MonkeyPatch, limit: str, source: str, says: str):
+    """Empty files and the buffers of sockets are in no process's memory."""
+    monkeypatch.setattr(process, limit, {"FILES": 500, "SOCKETS": 50}[limit])
+    source = f"import socket, time\ndef f():\n    {source}\n    time.sleep(60)\ndef g():\n    return 4"
+    submission = Submission(Jail(), LIMITS, "pytorch", {"f": source})
+    try:
+        with pytest.raises(StudentError, match=says) as caught:
+            submission.call("f")
+        submission.renew()
+        again = submission.call("g")
+    finally:
+        submission.end()
+
+    assert caught.value.outcome is Outcome.CRASHED
+    assert again == 4
+
+
+def test_jail_that_ends_slowly_holds_up_nobody(monkeypatch: pytest.MonkeyPatch):
+    """The kernel may have much to clear away: that is waited for apart, and stops no batch."""
+    monkeypatch.setattr(jail, "_END_S", 0.0)
+    submission = Submission(Jail(), LIMITS, "pytorch", {"f": "def f():\n    return 4"})
+    gave = submission.call("f")
+    assert submission._process
+    inmate = submission._process._inmate
+    submission.end()
+
+    assert gave == 4
+    assert eventually(lambda: inmate.process.returncode is not None)
+    assert eventually(lambda: not Path(f"/proc/self/fd/{inmate.handle}").exists())
+
+
+def test_user_whom_the_machine_does_not_list_can_grade(monkeypatch: pytest.MonkeyPatch):
+    """In containers and clusters there may be neither a home nor a line in the list of users."""
+
+    def unlisted(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unlisted)
+    _, folders, _ = bubblewrap.visible.__wrapped__(Path(sys.executable))
+
+    assert sys.prefix in folders
 
 
 def test_interpreter_is_found_through_links_and_below_the_temporary_folder(tmp_path: Path):
@@ -234,7 +332,7 @@ def test_doctor_finds_a_jail_that_works():
 
     assert [finding for finding in found if not finding.ok] == []
     names = {finding.name.removeprefix("pytorch: ") for finding in found}
-    assert {"interpreter", "network", "files", "user", "memory", "processes", "time"} <= names
+    assert {"interpreter", "network", "files", "user", "memory", "processes", "time", "end"} <= names
 
 
 @pytest.mark.parametrize(
@@ -254,12 +352,24 @@ def test_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, missing: s
 
 
 def test_doctor_names_a_leak(monkeypatch: pytest.MonkeyPatch):
-    """A jail that holds the network would not pass as one."""
+    """A jail that holds the network would not pass as one; the filter of system calls alone would keep it away."""
     real = bubblewrap.command
+    monkeypatch.setattr(jail.seccomp, "program", lambda: b"")
     monkeypatch.setattr(jail, "command", lambda *a, **k: [x for x in real(*a, **k) if x != "--unshare-net"])
     found = {finding.name: finding for finding in doctor.findings({"pytorch": Path(sys.executable)})}
 
     assert not found["pytorch: network"].ok
+
+
+def test_doctor_names_a_jail_that_outlives_its_grader(monkeypatch: pytest.MonkeyPatch):
+    """Found by killing what stands between the two, while the submission does what it can."""
+    real = bubblewrap.command
+    monkeypatch.setattr(jail, "command", lambda *a, **k: [x for x in real(*a, **k) if x != "--die-with-parent"])
+    monkeypatch.setattr(jail, "_END_S", 0.5)
+    found = doctor._end("pytorch", Jail())
+
+    assert not found.ok
+    assert "outlive" in found.why
 
 
 def test_filter_is_known_for_the_usual_machines():

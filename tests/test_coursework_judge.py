@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from coursework import (
     failed,
     judge,
     passed,
+    student,
 )
 from coursework.errors import CourseworkError
 from coursework.jail import Jail
@@ -131,6 +134,58 @@ def test_total_time_is_limited_and_multiplied_by_the_time_factor():
     assert outcomes(many, {"f": source}, limits=limits, time_factor=3) == ["passed"] * 4
 
 
+def test_submission_that_ends_its_process_again_and_again_is_ended(monkeypatch: pytest.MonkeyPatch):
+    """Each start takes seconds that are not the submission's own; some are for everybody, endlessly many for nobody."""
+    monkeypatch.setattr(student, "STARTS", 4)
+    bad = {f"cell {n}": f"import os\nos._exit({n})" for n in range(9)}
+    f = {"f": "def f():\n    return 4"}
+    some, many = dict(list(bad.items())[:3]), bad
+    found = judged([calling("f")] * 2, {**many, **f}, "pytorch", jail=JAIL).verdicts
+
+    assert outcomes([calling("f")], {**some, **f}) == ["passed"]
+    assert [verdict.outcome for _, verdict, _ in found] == ["crashed", "crashed"]
+    assert "4 times; it is not started again" in found[0][1].message
+
+
+def test_imports_have_seconds_of_their_own_and_no_more():
+    """A submission that lets them hang is told so, and does not hold up the others for each question once more."""
+    source = "import importlib, time\nimportlib.import_module = lambda _name: time.sleep(60)\ndef f(x):\n    return 4"
+    questions = [calling("f", Array((1,), "float32", (1.0,)))] * 8
+    began = time.monotonic()
+    done = judged(questions, {"f": source}, "pytorch", Limits(import_s=2), JAIL)
+    elapsed_s = time.monotonic() - began
+
+    messages = [verdict.message for _, verdict, _ in done.verdicts]
+    assert {verdict.outcome for _, verdict, _ in done.verdicts} == {Outcome.TIMEOUT}
+    assert messages[0] == "It took longer than the time limit of 2 seconds for imports."
+    assert messages[-1] == "The 3 seconds for starting its process and for imports were used up before."
+    assert elapsed_s < 6
+
+
+@pytest.fixture
+def slow_python(tmp_path: Path) -> Path:
+    """An interpreter whose framework takes long to import."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
+    (packages,) = (tmp_path / "env" / "lib").glob("python3*/site-packages")
+    (packages / "torch.py").write_text("import time\ntime.sleep(0.7)")
+    return tmp_path / "env" / "bin" / "python"
+
+
+def test_slow_imports_cost_an_ordinary_submission_nothing(slow_python: Path):
+    """Not even if answers end its process, so that it imports again: its own time does not pay for it."""
+    answers = {
+        "set-up": "import torch",
+        "g": "import os\ndef g():\n    os._exit(0)",
+        "h": "def h():\n    while True: pass",
+        "f": "def f(): return 4",
+    }
+    questions = [calling(name) for name in "fgfhf"]
+    done = judged(questions, answers, "pytorch", Limits(call_s=0.5, total_s=2), Jail(slow_python))
+
+    outcomes = [str(verdict.outcome) for _, verdict, _ in done.verdicts]
+    assert outcomes == ["passed", "crashed", "passed", "timeout", "passed"]
+
+
 def test_helper_code_of_the_question_runs_there():
     """`define` brings it into the student's process."""
 
@@ -226,6 +281,25 @@ def test_misuse_of_an_object_outside_ends_one_question(body: str, outcome: str, 
     assert second.outcome == "passed"
 
 
+class Sleeper:
+    """An object that takes as long as the student's code says."""
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
+
+
+def test_time_limit_holds_for_what_an_object_outside_does():
+    """A submission cannot have the grader itself sleep, and the next question begins afresh."""
+    ask = asking(lambda student: student.call("f", Remote(Sleeper(), ("sleep",))) or passed())
+    answers = {"f": "def f(sleeper):\n    sleeper.sleep(0.1)\n    sleeper.sleep(5)", "g": "def g(): return 4"}
+    (_, first, first_s), (_, second, _) = judged([ask, calling("g")], answers, "mxnet", QUICK, JAIL).verdicts
+
+    assert (first.outcome, second.outcome) == ("timeout", "passed")
+    assert first.message == "It took longer than the time limit of 0.7 seconds."
+    assert first_s < 3
+
+
 def test_fault_of_a_question_is_told_to_the_instructor_and_stops_nothing():
     """A reply of an unexpected kind may be its cause: no submission may stop a batch that way."""
     faulty = asking(lambda student: student.call("f") + 1)
@@ -264,16 +338,26 @@ def test_same_mistake_has_the_same_sign():
 
 
 def test_printing_is_kept_apart_from_replies():
-    """What goes to stdout and stderr is shown, and changes no reply."""
-    done = judged(
-        [calling("f")],
-        {"f": "import sys\ndef f():\n    print('out')\n    print('err', file=sys.stderr)\n    return 4"},
-        "pytorch",
-        jail=JAIL,
-    )
+    """What goes to stdout and stderr changes no reply, and is shown if a cell printed it, without a line's end, too."""
+    source = "import sys\nprint('out')\nprint('err', file=sys.stderr)\ndef f(): return 4\nprint('end', end='')"
+
+    done = judged([calling("f")], {"f": source}, "pytorch", jail=JAIL)
 
     assert done.verdicts[0][1].outcome == "passed"
-    assert done.output == "out\nerr\n"
+    assert done.output == "out\nerr\nend"
+
+
+def test_what_functions_print_when_questions_call_them_is_not_shown():
+    """It would carry hidden inputs to the student's own page; what cells print in a process begun anew is kept."""
+    cells = {
+        "f": "import os\nprint('cell f')\ndef f(x): print('hidden input', x, flush=True); return 4",
+        "g": "print('cell g')\ndef g(x): print('hidden', x, flush=True); os._exit(1)",
+    }
+
+    done = judged([calling("f", 17), calling("g", 18), calling("f", 19)], cells, "pytorch", jail=JAIL)
+
+    assert "hidden" not in done.output
+    assert done.output.startswith("cell f\ncell g\n")
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from coursework import Student, TooNoisy, Verdict, failed, measure, passed
+from asynclab.simulated import VirtualDevice, VirtualHost, WallClock
+from coursework import Failed, Student, TooNoisy, Verdict, failed, measure, passed
 from coursework.errors import CourseError
 from coursework.jail import Jail
 from coursework.judge import ATTEMPTS
 from coursework.measure import Measured
 from coursework.model import Limits
+from coursework.simulation import bounded
 from coursework.student import Submission
 
 # A queue on a thread: its operations sleep, so that other work on the machine hardly changes what they take.
@@ -213,3 +215,23 @@ def test_question_may_use_both(student: Student):
         return passed() if share.below(0.5) else failed("It returned after its work was done.", private=str(share))
 
     assert ask(student).message == "It returned after its work was done."
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("[device.submit(0) for _ in range(700)]", "submitted twice"),
+        ("[host.use(device.wait(device.submit(0))), *map(host.use, range(700))]", "once on each result"),
+    ],
+)
+def test_device_on_the_wall_does_no_more_than_it_has_to(student: Submission, body: str, says: str):
+    """What a submission asks for takes time outside, while nobody else may measure."""
+    device = VirtualDevice(0.0, 0.05, 0.0, clock=WallClock())
+    host = VirtualHost(device, 0.02)
+    student.define(f"def process(device, host):\n    return {body}")
+    began = time.monotonic()
+    with pytest.raises(Failed, match=says):
+        student.call("process", *bounded(device, host, 3))
+
+    assert time.monotonic() - began < 2
+    assert len(device.runs) <= 3

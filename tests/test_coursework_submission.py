@@ -160,6 +160,8 @@ def test_format_three_is_read():
         (b"{", "damaged"),
         (b"[]", "no cells"),
         (b'{"cells": 3}', "no cells"),
+        *((b'{"worksheets": [{"cells": %s}]}' % odd, "no cells") for odd in (b"5", b"true", b"1.5", b'"x"', b"{}")),
+        (b'{"worksheets": [5, {"cells": true}]}', "no cells"),
         (b"<!DOCTYPE html><html>", "web page"),
         (b"PK\x03\x04...", "zip archive"),
         (b"%PDF-1.7", "PDF"),
@@ -177,6 +179,18 @@ def test_what_is_no_notebook_says_so(content: bytes, why: str):
     """Whatever was handed in instead of a notebook is refused in a sentence."""
     with pytest.raises(Unreadable, match=why):
         read(content)
+
+
+def test_nothing_but_a_sentence_comes_of_an_unforeseen_file(monkeypatch: pytest.MonkeyPatch):
+    """A failure of ours within one file is that file's, with a reason that can be looked for."""
+
+    def failing(*_: object) -> None:
+        raise KeyError("nobody thought of it")
+
+    monkeypatch.setattr("coursework.submission._document", failing)
+
+    with pytest.raises(Unreadable, match="KeyError"):
+        read(handin())
 
 
 def test_odd_cells_are_read_as_far_as_possible():

@@ -14,7 +14,8 @@ from coursework import leaks
 from coursework.exercise import Places, load
 from coursework.instructor import solution_page, write_solution_pages
 from coursework.jail import Jail
-from coursework.verify import Check, verify
+from coursework.new import new
+from coursework.verify import Check, leaks_of, verify
 
 REPOSITORY = Path(__file__).parents[1]
 SLUG = "bound-the-queue"
@@ -85,6 +86,31 @@ def test_wrong_answer_that_passes_is_found(exercises: Path, wrong: Callable[...,
 
     assert "gets 10 points, not 3" in found[f"{SLUG} [pytorch] wrong/right.py"]
     assert "gets all 10 points" in found[f"{SLUG} [pytorch] wrong/full.py"]
+
+
+def test_points_of_an_overlay_make_nothing_wrong(exercises: Path, tmp_path: Path):
+    """A header speaks of the author's points, so an instructor's own points need no other headers."""
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / f"{SLUG}.yml").write_text("points: {losses: 1, quick: 7}", "utf8")
+    jails = {"pytorch": Jail(REPOSITORY / ".venv-pytorch/bin/python")}
+
+    checks = list(verify([SLUG], Places(exercises, overlay=tmp_path / "ours"), jails, seed="0" * 32))
+
+    assert [check for check in checks if check.wrong] == []
+    assert len([check for check in checks if "wrong/" in check.subject]) > 2
+
+
+def test_nothing_to_compare_is_no_proof(tmp_path: Path):
+    """A teacher's part without a line that is long and not public says so, instead of being as it should be."""
+    places = Places(tmp_path / "exercises")
+    new("a-new-one", places)
+    for path in (places.exercises / "a-new-one" / "teacher").rglob("*.*"):
+        path.write_text("x = 1\n", "utf8")
+
+    check = leaks_of(load("a-new-one", places), [], "0" * 32, [])
+
+    assert (check.wrong, check.subject) == ("", "a-new-one secrecy (0 lines)")
+    assert check.told.startswith("nothing to compare")
 
 
 def test_wrong_answer_with_other_points_is_found(exercises: Path, wrong: Callable[..., list[Check]]):

@@ -7,24 +7,19 @@ be done, 2 for a wrong call, 130 after Ctrl-C.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from coursework.batch import default_jobs
-from coursework.choosing import collected, exercise_of, jails_for, pythons_for, slug_and_sources
+from coursework.choosing import collected, exercise_of, jails_for, pythons_for, remember
 from coursework.course import Course
 from coursework.errors import CourseworkError
 from coursework.exercise import Places, load
-from coursework.rows import Status
+from coursework.given import FILE, FOLDER, THERE, course_option, framework_option, jails_options, places_options
 from coursework.source import FRAMEWORKS
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-_THERE = click.Path(exists=True, path_type=Path)
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,59 +54,30 @@ def cli() -> None:
     """Assign exercises as notebooks, collect what comes back, grade it safely, return grades and feedback."""
 
 
-def _course(command: Command) -> Command:
-    text = "The course's folder, kept out of every public repository."
-    return click.option("--course", "root", type=_FOLDER, default=Path("course"), show_default=True, help=text)(command)
-
-
-def _places(command: Command) -> Command:
-    given = click.option("--overlay", type=_THERE, help="A folder whose <slug>.yml and <slug>.md change exercises.")
-    given_teacher = click.option("--teacher", type=_THERE, help="A folder with the teachers' parts, if kept apart.")
-    exercises = click.option(
-        "--exercises", type=_THERE, default=Path("exercises"), show_default=True, help="The folder with the exercises."
-    )
-    return exercises(given_teacher(given(command)))
-
-
-def _jails(command: Command) -> Command:
-    python = click.option(
-        "--python",
-        "pythons",
-        multiple=True,
-        metavar="FRAMEWORK=PATH",
-        help="The interpreter that has a framework (default: .venv-FRAMEWORK beside the exercises).",
-    )
-    unsafe = click.option("--unsafe", is_flag=True, help="Without a jail. Only for programs you have read.")
-    gpu = click.option("--gpu", is_flag=True, help="Let submissions use the GPU.")
-    return python(unsafe(gpu(command)))
-
-
-def _framework(text: str) -> Callable[[Command], Command]:
-    return click.option("--framework", type=click.Choice(FRAMEWORKS), help=text)
-
-
 @cli.command()
 @click.argument("slug")
 @click.option("--title", default="", help="Its name for readers.")
 @click.option("--page", default="", help="The chapter it belongs to, such as chapters/cost-model.")
-@_places
+@places_options
 def new(slug: str, title: str, page: str, **places: Any) -> None:
     """Make a new exercise with a small example of each of its parts."""
+    from coursework.new import about_public
     from coursework.new import new as make
 
-    for path in make(slug, Places(**places), title=title, page=page):
-        click.echo(path)
+    where = Places(**places)
+    for told in [*make(slug, where, title=title, page=page), about_public(slug, where)]:
+        click.echo(told, nl=bool(told))
 
 
 @cli.command()
 @click.argument("slugs", nargs=-1, required=True, metavar="SLUG...")
 @click.option("--framework", "frameworks", type=click.Choice(FRAMEWORKS), multiple=True, required=True)
-@click.option("--out", type=_FOLDER, help="Where to (default: assigned/ in the course's folder).")
+@click.option("--out", type=FOLDER, help="Where to (default: assigned/ in the course's folder).")
 @click.option("--site", default="", help="Where the course's site is published: links, and what notebooks install.")
 @click.option("--mirror", default="", help="A package index that students can reach.")
 @click.option("--force", is_flag=True, help="Replace files that hold something else.")
-@_course
-@_places
+@course_option
+@places_options
 def assign(  # noqa: PLR0913, PLR0917
     slugs: Sequence[str],
     frameworks: Sequence[str],
@@ -130,56 +96,78 @@ def assign(  # noqa: PLR0913, PLR0917
         made = write(slugs, framework, target, root, Places(**places), site=site, mirror=mirror, force=force)
         for path in made:
             click.echo(path)
+    remember(root, places)
     if not site:
         click.echo(HAND_OUT_THE_ZIP)
 
 
 @cli.command()
 @click.argument("arguments", nargs=-1, required=True, metavar="[SLUG] SOURCE...")
-@_framework("Take only notebooks for this one.")
-@click.option("--due", default="", metavar="DATE", help="For those whose line in roster.csv says no date.")
-@_course
-@_places
-def collect(arguments: Sequence[str], framework: str | None, due: str, root: Path, **places: Any) -> int:
+@framework_option("Take only notebooks for this one.")
+@click.option(
+    "--due",
+    default="",
+    metavar="DATE",
+    help="For those of whom roster.csv says nothing: its column `due:SLUG` goes before `due`, and both before this.",
+)
+@click.option("--sheet", type=FILE, help="Moodle's grading worksheet, which says when hand-ins came.")
+@course_option
+@places_options
+def collect(
+    arguments: Sequence[str], framework: str | None, due: str, sheet: Path | None, root: Path, **places: Any
+) -> int:
     """Sort in what students handed in: a zip of Canvas or Moodle, a folder, cloned repositories.
 
-    Without SLUG it is the exercise that most of the notebooks are of.
+    Without SLUG every notebook goes to the exercise that it was handed out for.
     """
-    from coursework.collect import collect as sort_in
-    from coursework.collect import counted, expected, unmatched
-    from coursework.roster import moment, read_roster
+    from coursework.alone import alone
+    from coursework.exercise import slugs as all_slugs
+    from coursework.gathering import gathered, sort_in
+    from coursework.roster import moment
 
     course, where = Course(root), Places(**places)
     try:
         until = moment(due) if due else None
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--due") from None
-    slug, sources = slug_and_sources(arguments, where)
-    wanted = expected(exercise_of(slug, framework, where), course, framework, until)
-    roster = read_roster(course)
-    rows = sort_in(course, sources, wanted, roster)
-    for row in rows:
-        if row.status is not Status.COLLECTED or row.message:
-            click.echo(
-                f"{row.student or '?'}: {row.status}: {row.message} {f'[{row.original}]' if row.original else ''}"
-            )
-    told = ", ".join(f"{count} {status}" for status, count in counted(rows).items()) or "nothing found"
-    click.echo(f"{slug}: {told}")
-    click.echo(course.collected)
-    if told := unmatched(course, rows, roster):
-        click.echo(told)
+    found = gathered(arguments, all_slugs(where))
+    exercises = [exercise_of(slug, framework, where) for slug in found.sources]
+    root.mkdir(parents=True, exist_ok=True)  # or there would be nothing to lock
+    with alone(course, "collect"):
+        told = sort_in(course, found, [(one, framework, until) for one in exercises], sheet, click.echo)
+    for text in told:
+        click.echo(text, err=True)
     return 0
+
+
+@cli.command()
+@click.option("--sheet", type=FILE, required=True, help="Moodle's grading worksheet, or Canvas's exported gradebook.")
+@course_option
+def roster(sheet: Path, root: Path) -> int:
+    """Write roster.csv from a platform's list, with a pseudonym for everyone; lines that are there stay."""
+    from coursework.alone import alone
+    from coursework.enrol import enrol
+
+    course = Course(root)
+    root.mkdir(parents=True, exist_ok=True)
+    with alone(course, "roster"):
+        done = enrol(course, sheet)
+    for text in done.left:
+        click.echo(text, err=True)
+    new = f"{len(done.added)} new: {done.added[0]} to {done.added[-1]}" if done.added else "nobody new"
+    click.echo(f"{course.roster}: {new}; {done.known} had a line already, which stays as it is")
+    return 1 if done.left else 0
 
 
 @cli.command()
 @click.argument("slugs", nargs=-1, metavar="[SLUG...]")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=default_jobs, show_default="half of the processors")
-@_framework("Only this one.")
+@framework_option("Only this one.")
 @click.option("--regrade", is_flag=True, help="Grade what is unchanged, too.")
 @click.option("--only", multiple=True, metavar="STUDENT", help="Only this one.")
-@_jails
-@_course
-@_places
+@jails_options
+@course_option
+@places_options
 def grade(  # noqa: PLR0913, PLR0917
     slugs: Sequence[str],
     jobs: int,
@@ -193,48 +181,48 @@ def grade(  # noqa: PLR0913, PLR0917
     **places: Any,
 ) -> int:
     """Grade what was collected, each submission in a jail of its own. Interrupted and started again, it goes on."""
+    from coursework.alone import alone
     from coursework.assignment import assignment
-    from coursework.batch import Batch
-    from coursework.batch import grade as grade_batch
+    from coursework.batch import Batch, grade_held
     from coursework.judge import judge
     from coursework.marks import read_decisions
     from coursework.overview import finish
     from coursework.roster import read_roster
 
     course, where = Course(root), Places(**places)
-    wanted = collected(course, where, slugs, framework, only)
-    read_decisions(course)  # what cannot be read is told before an hour of grading, not after
-    jails = jails_for(pythons_for(sorted({name for _, name in wanted}), where, pythons), unsafe=unsafe, gpu=gpu)
-    assignments = [assignment(load(slug, where), name, course, where) for slug, name in wanted]
+    with alone(course, "grade"):
+        remember(root, places)
+        wanted = collected(course, where, slugs, framework, only)
+        read_decisions(course)  # what cannot be read is told before an hour of grading, not after
+        jails = jails_for(pythons_for(sorted({name for _, name in wanted}), where, pythons), unsafe=unsafe, gpu=gpu)
+        assignments = [assignment(load(slug, where), name, course, where) for slug, name in wanted]
 
-    def ask(one: Any, code: Mapping[str, str], time_factor: float) -> Any:
-        return judge(one.asked, code, one.framework, one.limits, jails[one.framework], time_factor)
+        def ask(one: Any, code: Mapping[str, str], time_factor: float) -> Any:
+            return judge(one.asked, code, one.framework, one.limits, jails[one.framework], time_factor)
 
-    batch = Batch(course, assignments, ask, read_roster(course), jobs, regrade, only, click.echo)
-    try:
-        report = grade_batch(batch)
-    except KeyboardInterrupt:
-        click.echo("stopped; what is graded is kept, `grade` goes on from here", err=True)
-        raise
-    results, notes = finish(course, assignments)
+        batch = Batch(course, assignments, ask, read_roster(course), jobs, regrade, only, click.echo)
+        try:
+            report = grade_held(batch)
+        except KeyboardInterrupt:
+            click.echo("stopped; what is graded is kept, `grade` goes on from here", err=True)
+            raise
+        results, notes = finish(course, assignments)
     for text in [*report.faults, *notes.faults, *notes.warnings]:
         click.echo(text, err=True)
-    click.echo(f"{report.graded} graded, {report.kept} unchanged, {len(results)} results in all")
-    if notes.waiting:
-        click.echo(f"{notes.waiting} answers wait for points in {course.marks}")
+    click.echo(report.summary(results, course.marks))
     click.echo(course.grades / "overview.html")
     return 1 if report.faults or notes.faults else 0
 
 
 @cli.command("return")
 @click.argument("slug")
-@click.option("--sheet", type=_FILE, help="Canvas's exported gradebook, or Moodle's grading worksheet.")
+@click.option("--sheet", type=FILE, help="Canvas's exported gradebook, or Moodle's grading worksheet.")
 @click.option("--column", default="", help="The grade's column there, if it does not have the exercise's title.")
 @click.option("--scale", is_flag=True, help="Scale points to the platform's maximum.")
 @click.option("--zero", is_flag=True, help="0 points for what is missing or cannot be graded (else left as it is).")
-@click.option("--out", type=_FOLDER, help="Where to (default: returned/<slug>/ in the course's folder).")
-@_course
-@_places
+@click.option("--out", type=FOLDER, help="Where to (default: returned/<slug>/ in the course's folder).")
+@course_option
+@places_options
 def give_back(  # noqa: PLR0913, PLR0917
     slug: str,
     sheet: Path | None,
@@ -252,45 +240,56 @@ def give_back(  # noqa: PLR0913, PLR0917
     course = Course(root)
     title = load(slug, Places(**places)).title
     done = write(course, Wish(slug, title, column, scale, zero), sheet, out or course.returned / slug)
-    for text in done.left:
+    for text in [*done.left, *([f"{sheet}: {done.doubt}"] if done.unsure else [])]:
         click.echo(text, err=True)
-    if sheet:
-        click.echo(f"{done.filled} grades filled in")
+    for text in [*done.changed, *([done.summary] if sheet else [])]:
+        click.echo(text)
     for path in done.files:
         click.echo(path)
-    return 0
+    return 1 if sheet and not done.filled else 0
 
 
 @cli.command()
 @click.argument("student")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_course
+@course_option
 def forget(student: str, yes: bool, root: Path) -> int:
-    """Delete everything that the course's folder holds of one student."""
-    from coursework.forget import changes, holds
+    """Delete everything that the course's folder holds of one student.
+
+    STUDENT is the pseudonym, or the full name if one line of roster.csv has it.
+    """
+    from coursework.forget import changes, holds, whom
     from coursework.forget import forget as delete
 
-    course = Course(root)
+    course, said = Course(root), student
+    student = whom(course, said)
+    if student != said:
+        click.echo(f"{course.roster}: by this name it is {student}")
     found = holds(course, student)
     again = "collecting the same download again brings this person back"
-    if found and not yes:
+    if not yes:
         click.echo("\n".join(str(path) for path in found))
         click.echo("\n".join(f"{path}: written anew, without this person" for path in changes(course, student)))
         click.confirm(f"Delete all of {student} for good ({again})?", abort=True)
-    for line in delete(course, student):
+    done = delete(course, student)
+    for line in done.said:
         click.echo(line)
-    click.echo(f"What lies elsewhere, such as the platform's downloads, is yours to delete: {again}.")
-    return 0
+    for path in done.others:
+        click.echo(f"{path}: is not the course's own and was not looked into; see whether it holds this person")
+    for line in done.faults:
+        click.echo(line, err=True)
+    click.echo(f"What lies outside of {root}, such as the platform's downloads, is yours to delete: {again}.")
+    return 1 if done.faults else 0
 
 
 @cli.command()
 @click.argument("slugs", nargs=-1, metavar="[SLUG...]")
-@click.option("--site", "sites", multiple=True, type=_THERE, help="The built site, searched for hidden strings.")
-@click.option("--out", "outs", multiple=True, type=_THERE, help="Handed-out notebooks and zips, searched as well.")
-@_framework("Only this one.")
-@_jails
-@_course
-@_places
+@click.option("--site", "sites", multiple=True, type=THERE, help="The built site, searched for hidden strings.")
+@click.option("--out", "outs", multiple=True, type=THERE, help="Handed-out notebooks and zips, searched as well.")
+@framework_option("Only this one.")
+@jails_options
+@course_option
+@places_options
 def verify(  # noqa: PLR0913, PLR0917
     slugs: Sequence[str],
     sites: Sequence[Path],
@@ -315,14 +314,14 @@ def verify(  # noqa: PLR0913, PLR0917
     checks = prove(list(slugs) or all_slugs(where), where, jails, seed=seed, artefacts=[*sites, *outs])
     wrong = 0
     for check in checks:
-        click.echo(f"{check.subject}: {check.wrong or 'as it should be'}", err=bool(check.wrong))
+        click.echo(f"{check.subject}: {check.wrong or check.told}", err=bool(check.wrong))
         wrong += bool(check.wrong)
     return 1 if wrong else 0
 
 
 @cli.command()
-@click.option("--out", type=_FOLDER, default=Path("solutions/exercises"), show_default=True, help="Where to.")
-@_places
+@click.option("--out", type=FOLDER, default=Path("solutions/exercises"), show_default=True, help="Where to.")
+@places_options
 def solutions(out: Path, **places: Any) -> None:
     """Write the instructor's pages: each exercise with its solution, for `make book SOLUTIONS=1`."""
     from coursework.exercise import slugs as all_slugs
@@ -341,9 +340,9 @@ def export() -> None:
 @export.command()
 @click.argument("slug")
 @click.option("--framework", type=click.Choice(FRAMEWORKS), required=True)
-@click.option("--out", type=_FOLDER, help="Where to (default: exported/ in the course's folder).")
-@_course
-@_places
+@click.option("--out", type=FOLDER, help="Where to (default: exported/ in the course's folder).")
+@course_option
+@places_options
 def gradescope(slug: str, framework: str, out: Path | None, root: Path, **places: Any) -> None:
     """Make an autograder archive for Gradescope."""
     from coursework.export import gradescope as write
@@ -353,7 +352,7 @@ def gradescope(slug: str, framework: str, out: Path | None, root: Path, **places
 
 @cli.command()
 @click.option("--python", "pythons", multiple=True, metavar="FRAMEWORK=PATH", help="The interpreter of a framework.")
-@_places
+@places_options
 def doctor(pythons: Sequence[str], **places: Any) -> int:
     """Say whether the jail works on this machine and, if not, why and what mends it."""
     from coursework.doctor import findings

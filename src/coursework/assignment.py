@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -13,14 +14,24 @@ from coursework.exercise import Exercise, Places
 from coursework.model import Limits, Question, WrittenQuestion
 from coursework.submission import Answers, Notebook, answers, read
 
+_SILENT = "with __import__('contextlib').redirect_stdout(__import__('io').StringIO()):\n    pass\n"
+
 
 @dataclass(frozen=True)
 class Known:
-    """A known wrong answer: its file's name, the misconception it shows, and its code as if it were handed in."""
+    """A known wrong answer.
+
+    Attributes:
+        name: Its file's.
+        misconception: What it shows.
+        code: What is run, as if it were handed in.
+        changed: The answers that are its own; the others are the solution's.
+    """
 
     name: str
     misconception: str
     code: Mapping[str, str]
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,7 @@ class Assignment:
         limits: What a submission may use.
         known: Known wrong answers.
         fingerprint: Changes whenever an unchanged hand-in could be graded differently.
+        given: The code of the cells around the answers, as they are handed out.
     """
 
     slug: str
@@ -48,6 +60,7 @@ class Assignment:
     limits: Limits = field(default_factory=Limits)
     known: tuple[Known, ...] = ()
     fingerprint: str = ""
+    given: frozenset[str] = frozenset()
 
     @property
     def asked(self) -> list[Question]:
@@ -65,13 +78,41 @@ class Assignment:
         return round(sum(question.points for question in self.questions), 6)
 
     def answers(self, notebook: Notebook) -> Answers:
-        """Find its answers in a notebook that was handed in."""
-        return answers(notebook, self.stubs, self.written)
+        """Find its answers in a notebook that was handed in; cells that nobody changed run, but print nothing."""
+        found = answers(notebook, self.stubs, self.written)
+        code = {
+            name: silent(source) if name not in self.stubs and source.strip() in self.given else source
+            for name, source in found.code.items()
+        }
+        return replace(found, code=code)
+
+    def about(self, known: Known) -> set[str]:
+        """Name the questions about the answers that a known wrong answer has of its own."""
+        changed = known.changed or tuple(self.stubs)
+        return {question.name for question in self.asked if (question.answer or question.name) in changed}
 
     def digest(self, found: Answers, time_factor: float) -> str:
         """Give what tells one grading of a hand-in from another."""
         parts = [self.fingerprint, list(found.code.items()), sorted(found.written.items()), time_factor]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def silent(source: str) -> str:
+    """Give a cell of ours so that what it prints is not taken for the student's.
+
+    Args:
+        source: Python code; given back as it is if it cannot be changed so.
+    """
+    try:
+        tree = ast.parse(source)
+        whole = ast.parse(_SILENT)
+        assert isinstance(whole.body[0], ast.With)  # noqa: S101 - for the type checker
+        whole.body[0].body = tree.body or whole.body[0].body
+        made = ast.unparse(whole)
+        compile(made, "<cell>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return source
+    return made
 
 
 def assignment(exercise: Exercise, framework: str, course: Course, places: Places) -> Assignment:
@@ -105,10 +146,12 @@ def assignment(exercise: Exercise, framework: str, course: Course, places: Place
         limits=exercise.limits,
         fingerprint=_fingerprint(exercise, framework, seed, places),
     )
+    around = made.answers(notebook).code
+    made = replace(made, given=frozenset(text.strip() for name, text in around.items() if name not in made.stubs))
     known = []
     for wrong in percent.wrong(exercise, framework):
         filled = read(nbformat.writes(percent.submission(handed_out, wrong.answers)).encode())
-        known.append(Known(wrong.name, wrong.misconception, made.answers(filled).code))
+        known.append(Known(wrong.name, wrong.misconception, made.answers(filled).code, wrong.changed))
     return replace(made, known=tuple(known))
 
 

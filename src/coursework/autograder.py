@@ -48,9 +48,8 @@ def grade_submission(root: Path, python: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         course = Course(Path(folder, "course"))
         shutil.copytree(source / "course", course.root)
-        # One folder a student is what `collect` knows.
-        shutil.copytree(root / "submission", Path(folder, "in", _STUDENT))
-        collect(course, [Path(folder, "in")], expected(exercise, course, framework, None), Roster())
+        # Whatever lies there is the one student's, whatever it is called.
+        collect(course, [root / "submission"], expected(exercise, course, framework, None), Roster(), _STUDENT)
         asked = assignment(exercise, framework, course, places)
 
         def ask(one: Assignment, code: Mapping[str, str], factor: float) -> Judged:

@@ -6,21 +6,22 @@ corrections make of it. Interrupted at any moment and started again, it goes on.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from coursework.alone import alone
 from coursework.assignment import Assignment
 from coursework.course import Course
-from coursework.errors import CourseError, CourseworkError
+from coursework.errors import CourseworkError
 from coursework.files import tidy
 from coursework.known import keep_known, known_jobs
+from coursework.marks import Decisions, decided, read_decisions
 from coursework.model import Outcome, Question, Verdict, WrittenQuestion
 from coursework.results import QuestionResult, Result, cut, read_result, write_result
 from coursework.roster import Roster
-from coursework.rows import Row, Status, read_rows
+from coursework.rows import Row, Status, read_rows, standing
 from coursework.running import Done, Job, Judge, Judged, run
 from coursework.submission import Answers, Unreadable, read, untouched
 
@@ -32,10 +33,16 @@ _LONGEST = 20_000
 _ANSWERS = 20_000
 #: How the judge begins what it says of a question that failed by itself.
 NOT_OURS = "The question's own code"
+_AGAIN = "Grading failed; it will be graded again."
+_NOISY = "too noisy to measure; run `grade` again"
 
 
 def _quiet(text: str) -> None:
     pass
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 @dataclass
@@ -51,6 +58,15 @@ class Report:
     graded: int = 0
     kept: int = 0
     faults: list[str] = field(default_factory=list)
+
+    def summary(self, results: Sequence[Result], marks: Path) -> str:
+        """Say what was done, and what of all results waits for points in the table of marks."""
+        said = f"{self.graded} graded, {self.kept} unchanged, {len(results)} result{_s(len(results))} in all"
+        pending = [len(one.pending) for one in results if one.pending]
+        if not pending:
+            return said
+        answers = f"{sum(pending)} answer{_s(sum(pending))} {'waits' if sum(pending) == 1 else 'wait'}"
+        return f"{said}, {len(pending)} of them to be marked\n{answers} for points in {marks}"
 
 
 @dataclass(frozen=True)
@@ -85,35 +101,29 @@ def grade(batch: Batch) -> Report:
         What was done. Results are in the course's folder; ``overview.py`` makes tables and pages of them.
 
     Raises:
-        CourseError: If somebody else is grading this course.
+        CourseError: If another command is at work in this course's folder.
         JailError: If the jail does not work.
         KeyboardInterrupt: After Ctrl-C; results that are there stay.
     """
-    course, report = batch.course, Report()
-    with _alone(course):
-        for assignment in batch.assignments:
-            tidy(course.graded(assignment.slug, assignment.framework))
-        jobs = [job for assignment in batch.assignments for job in known_jobs(course, assignment)]
-        chosen = [row for row in _one_each(read_rows(course)) if not batch.only or row.student in batch.only]
-        for row, assignment in _matched(chosen, batch.assignments):
-            if row.status is Status.COLLECTED:
-                jobs += _job(batch, row, assignment, report)
-            else:
-                _keep(course, _ungraded(row, assignment, row.message))
-            _forget_other_framework(course, row, assignment)
-        run(jobs, batch.judge, batch.jobs, lambda done: _take(batch, done, report), batch.tell)
+    with alone(batch.course, "grade"):
+        return grade_held(batch)
+
+
+def grade_held(batch: Batch) -> Report:
+    """The same for a caller that is `alone` with the course, and makes tables and pages before it leaves."""
+    course, report, decisions = batch.course, Report(), read_decisions(batch.course)
+    for folder in (course.root, course.grades, *(course.graded(one.slug, one.framework) for one in batch.assignments)):
+        tidy(folder)
+    jobs = [job for assignment in batch.assignments for job in known_jobs(course, assignment)]
+    chosen = [row for row in _one_each(read_rows(course)) if not batch.only or row.student in batch.only]
+    for row, assignment in _matched(chosen, batch.assignments):
+        if row.status is Status.COLLECTED:
+            jobs += _job(batch, row, assignment, report)
+        else:
+            _keep(course, _ungraded(row, assignment, row.message))
+        _forget_other_framework(course, row, assignment)
+    run(jobs, batch.judge, batch.jobs, lambda done: _take(batch, done, report, decisions), batch.tell)
     return report
-
-
-@contextmanager
-def _alone(course: Course) -> Iterator[None]:
-    course.grades.mkdir(parents=True, exist_ok=True)
-    with (course.grades / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise CourseError(f"{course.grades}: this course is being graded already. Wait until that ends.") from None
-        yield
 
 
 def _one_each(rows: Iterable[Row]) -> list[Row]:
@@ -144,6 +154,10 @@ def _job(batch: Batch, row: Row, assignment: Assignment, report: Report) -> list
         told = f"{str(error)[:1].upper()}{str(error)[1:]}."
         told = "Its file is gone from the folder of submissions." if isinstance(error, OSError) else told
         _keep(course, _ungraded(replace(row, status=Status.UNREADABLE), assignment, told))
+        return []
+    except Exception as error:  # whatever one student's file does to us, the others are graded
+        report.faults.append(_fault(assignment, row.student, error))
+        _keep(course, replace(_ungraded(row, assignment, _AGAIN), status=Status.AGAIN))
         return []
     factor = batch.roster.time_factor(row.student)
     digest = assignment.digest(found, factor)
@@ -181,26 +195,23 @@ def _not_attempted(question: Question | WrittenQuestion) -> QuestionResult:
     return QuestionResult(question.name, question.title, 0.0, question.points, Outcome.NOT_ATTEMPTED)
 
 
-def _take(batch: Batch, done: Done, report: Report) -> None:
-    """Keep what came of a job."""
+def _take(batch: Batch, done: Done, report: Report, decisions: Decisions) -> None:
+    """Keep what came of a job, and tell what stands in the end."""
     job, judged = done.job, done.judged
     where = f"{job.assignment.slug}.{job.assignment.framework}"
     if isinstance(judged, Exception):
-        told = str(judged) if isinstance(judged, CourseworkError) else f"{type(judged).__name__}: {judged}"
         whose = job.name if job.row else f"the known wrong answer {job.name}"
-        report.faults.append(f"{where}: {whose} could not be graded; the exercise is at fault, not the student: {told}")
+        report.faults.append(_fault(job.assignment, whose, judged))
         if job.row:
-            message = "Grading failed; it will be graded again."
-            _keep(batch.course, replace(_ungraded(job.row, job.assignment, message), status=Status.AGAIN))
+            _keep(batch.course, replace(_ungraded(job.row, job.assignment, _AGAIN), status=Status.AGAIN))
     elif job.row is None:
         keep_known(batch.course, job, judged)
     else:
         result = _result(job, job.row, judged, done.seconds)
         _keep(batch.course, result)
         report.graded += 1
-        told = f"{result.points:g}/{result.max_points:g}" if result.complete else "to be marked"
-        if result.status is Status.AGAIN:
-            told = "too noisy to measure; run `grade` again"
+        told = _told(result, decisions)
+        if told == _NOISY:
             report.faults.append(f"{where}: {job.name}: {told}.")
         report.faults += [
             f"{where}: {job.name}: {one.name}: {one.private.strip()}"
@@ -208,6 +219,23 @@ def _take(batch: Batch, done: Done, report: Report) -> None:
             if one.private.startswith(NOT_OURS)
         ]
         batch.tell(f"{where}  {job.name}  {told}")
+
+
+def _told(result: Result, decisions: Decisions) -> str:
+    """Say how a submission ended once people's marks and corrections are laid over it."""
+    before, after = decided(result, replace(decisions, overrides={})), decided(result, decisions)
+    if any(one.outcome is Outcome.TOO_NOISY and not one.corrected for one in after.questions):
+        return _NOISY
+    told = f"{before.points:g}/{before.max_points:g}{' so far' if before.pending else ''}"
+    if after.corrected:
+        told += f", corrected to {after.points:g}"
+    return f"{told}, {standing(after.status, pending=True)}" if after.pending else told
+
+
+def _fault(assignment: Assignment, whose: str, error: Exception) -> str:
+    told = str(error) if isinstance(error, CourseworkError) else f"{type(error).__name__}: {error}"
+    where = f"{assignment.slug}.{assignment.framework}"
+    return f"{where}: {whose} could not be graded; the exercise is at fault, not the student: {told}"
 
 
 def _result(job: Job, row: Row, judged: Judged, seconds: float) -> Result:

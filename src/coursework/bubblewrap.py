@@ -28,6 +28,10 @@ SYSTEM_FILES = (
 #: Only how many processors there are; PyTorch asks.
 PROCESSORS = "/sys/devices/system/cpu"
 
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108
+#: Where a submission may write; each is a file system of its own, in memory.
+TEMPORARY_FOLDERS = (TEMPORARY, _SHARED_MEMORY)
+
 _MB = 1024 * 1024
 _SHARED_MEMORY_MB = 64
 _ASK = (
@@ -60,8 +64,9 @@ def visible(python: Path) -> tuple[tuple[int, int], tuple[str, ...], tuple[tuple
     if tuple(version) < (3, 11):
         raise JailError(f"The interpreter {python} is Python {version[0]}.{version[1]}; 3.11 or later is needed.")
     folders = {path for prefix in prefixes for path in (prefix, os.path.realpath(prefix))}
+    everything = _above_home()
     for path in sorted(folders):
-        if Path(path) in (Path("/"), Path.home()) or Path(path) in Path.home().parents:
+        if Path(path) in everything:
             raise JailError(f"The interpreter {python} lives in {path}: a jail that holds it would hold everything.")
     links = []
     place = Path(os.path.abspath(python))  # noqa: PTH100 - a link must stay one
@@ -101,18 +106,29 @@ def command(python: Path, memory_mb: int, descriptors: Descriptors, *, gpu: bool
     call = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     # Real root makes the mounts, since it may read every interpreter, and the worker then takes a user without rights.
     root = os.geteuid() == 0
-    call += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if root else ["--unshare-user"]
+    # For others bubblewrap's own first process would have the worker's user, who may write into its memory: it would do
+    # what the submission wants, and nobody would limit it or end it. So there the worker is the first one itself.
+    call += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"] if root else ["--unshare-user", "--as-pid-1"]
     call += ["--die-with-parent", "--new-session", "--hostname", "jail", "--info-fd", str(descriptors.status)]
     if descriptors.filter >= 0:
         call += ["--seccomp", str(descriptors.filter)]
     call += _system()
     # Bubblewrap's own /dev/shm, / and /dev are temporary folders of no size: nobody may write to them.
     call += ["--proc", "/proc", "--dev", "/dev", *(_gpu() if gpu else [])]
-    for place, size_mb in (("/dev/shm", _SHARED_MEMORY_MB), (TEMPORARY, memory_mb)):  # noqa: S108
+    for place, size_mb in ((_SHARED_MEMORY, _SHARED_MEMORY_MB), (TEMPORARY, memory_mb)):
         call += ["--perms", "1777", "--size", str(size_mb * _MB), "--tmpfs", place]
     call += _mounts(folders, links)
     call += ["--perms", "0444", "--ro-bind-data", str(descriptors.users), "/etc/passwd"]
     return [*call, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", TEMPORARY, "--"]
+
+
+def _above_home() -> set[Path]:
+    """Give the folders that hold more than a program needs: the root, and this user's home with all above it."""
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user whom the machine does not list, as containers and clusters have them
+        return {Path("/")}
+    return {Path("/"), home, *home.parents}
 
 
 def _system() -> list[str]:

@@ -45,17 +45,20 @@ def asking(
         wrong = {kind: _wrong(replies[kind], each, reference, relative) for kind, each in cases.items()}
         if not any(wrong.values()):
             return passed()
-        lines = [f"{kind}: {len(cases[kind]) - len(bad)} of {len(cases[kind])} right" for kind, bad in wrong.items()]
+        lines = [f"- {kind}: {len(cases[kind]) - len(bad)} of {len(cases[kind])} right" for kind, bad in wrong.items()]
         first = next(bad[0] for bad in wrong.values() if bad)
         more = finds(first[1]) or _told_type(first[1], first[2])
         return failed(
-            f"{function} was asked about cases of {len(cases)} kind{'s' * (len(cases) != 1)}. "
-            f"{'; '.join(lines)}.{' ' * bool(more)}{more}",
+            "\n".join(filter(None, [f"{function} was asked about cases of {_counted(len(cases))}:", *lines, more])),
             private=f"{function}{first[0]!r} gave {first[1]!r:.200}, expected {first[2]!r:.200}",
             sign=fingerprint(function, replies),
         )
 
     return ask
+
+
+def _counted(kinds: int) -> str:
+    return f"{kinds} kind{'s' * (kinds != 1)}"
 
 
 def fingerprint(*parts: Any) -> str:

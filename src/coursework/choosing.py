@@ -1,19 +1,49 @@
-"""What the command line's options mean: which exercises, which submissions, which jails."""
+"""What the command line's options mean: which folders, which exercises, which submissions, which jails."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import click
 
-from coursework.collect import most_frequent
+from coursework import drawing
 from coursework.course import Course
 from coursework.errors import CourseworkError
-from coursework.exercise import Exercise, Places, load, slugs
+from coursework.exercise import Exercise, Places, load
 from coursework.jail import Jail, interpreter
 from coursework.rows import Status, read_rows
 from coursework.source import FRAMEWORKS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def with_remembered(command: Command) -> Command:
+    """Give a command the teachers' parts and the overlay that its course remembers, unless it is told others.
+
+    Args:
+        command: Called with ``teacher``, ``overlay`` and, if it is about a course, ``root``.
+    """
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        known = drawing.remembered(options["root"]) if "root" in options else {}
+        return command(*args, **{**options, **{name: options[name] or path for name, path in known.items()}})
+
+    return cast("Command", run)
+
+
+def remember(root: Path, options: Mapping[str, Path | None]) -> None:
+    """Have a course remember the teachers' parts and the overlay that a command was told of, and say so.
+
+    Args:
+        root: The course's folder.
+        options: The command's; see `drawing.remember`.
+    """
+    for told in drawing.remember(root, options):
+        click.echo(told)
 
 
 def exercise_of(slug: str, framework: str | None, places: Places) -> Exercise:
@@ -29,24 +59,6 @@ def exercise_of(slug: str, framework: str | None, places: Places) -> Exercise:
             f"{slug} is for {', '.join(exercise.frameworks)}, not {framework}.", param_hint="--framework"
         )
     return exercise
-
-
-def slug_and_sources(arguments: Sequence[str], places: Places) -> tuple[str, list[Path]]:
-    """Tell an exercise from the files and folders to collect; without one, see what most of the notebooks are of.
-
-    Raises:
-        click.UsageError: If something is neither, or nothing tells which exercise it is.
-    """
-    named = arguments[0] in slugs(places) and len(arguments) > 1
-    sources = [Path(name) for name in arguments[1 if named else 0 :]]
-    missing = [str(path) for path in sources if not path.exists()]
-    if missing:
-        known = f" Exercises: {', '.join(slugs(places))}." if missing[0] == arguments[0] else ""
-        raise click.UsageError(f"{missing[0]}: there is no such file or folder.{known}")
-    slug = arguments[0] if named else most_frequent(sources)
-    if not slug:
-        raise click.UsageError("No notebook in there has a stamp; say which exercise it is: collect SLUG SOURCE")
-    return slug, sources
 
 
 def collected(

@@ -6,54 +6,30 @@ name is right. Every file has its row in ``submissions.csv``; nothing that is ha
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from coursework import drawing
+from coursework import drawing, newest
 from coursework.course import Course
 from coursework.exercise import Exercise
-from coursework.files import safe_name, write_whole
+from coursework.files import write_whole
 from coursework.incoming import Found, incoming
+from coursework.looking import STRANGER, Expected, looked_at, sentence, timed
 from coursework.moving import follow
+from coursework.nested import taken
 from coursework.opened import Refused
-from coursework.roster import Roster, late_days
+from coursework.owners import Key, Owner, owners, whose
+from coursework.roster import Roster
 from coursework.rows import Row, Status, read_rows, write_rows
-from coursework.stamp import read as read_stamp
-from coursework.submission import Notebook, Unreadable, read
+from coursework.settled import clear_results, collected_rightly, missing, unsettled, without
 
-#: How a message begins that names another file.
-DOUBLED = "The student handed in several: "
-_STRANGER = "Not in roster.csv."
-#: How much of what a stamp says is told, in characters: a student may have written it.
-_CUT = 60
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What is collected.
-
-    Attributes:
-        slug: The exercise.
-        frameworks: Those that are taken.
-        version: The exercise's.
-        compatible_with: Earlier versions that are still graded.
-        offering: The course's own mark of this exercise; empty if nothing was handed out yet.
-        names: The exercise's answers, by which a notebook without a stamp is known.
-        due: When it is due for those of whom the roster does not say.
-    """
-
-    slug: str
-    frameworks: tuple[str, ...]
-    version: int
-    compatible_with: tuple[int, ...]
-    offering: str
-    names: Collection[str]
-    due: datetime | None = None
+DOUBLED = newest.DOUBLED
+#: What was said of somebody whom the roster did not know.
+_STRANGER = re.compile(rf" ?{re.escape(STRANGER)}(?:; the name is nearly that of \S+?)?\.(?= |$)")
 
 
 def expected(exercise: Exercise, course: Course, framework: str | None, due: datetime | None) -> Expected:
@@ -73,7 +49,9 @@ def expected(exercise: Exercise, course: Course, framework: str | None, due: dat
     return Expected(exercise.slug, frameworks, exercise.version, versions, offering, names, due)
 
 
-def collect(course: Course, sources: Iterable[Path], expected: Expected, roster: Roster) -> list[Row]:
+def collect(
+    course: Course, sources: Iterable[Path], expected: Expected, roster: Roster, student: str = ""
+) -> list[Row]:
     """Sort hand-ins in.
 
     Args:
@@ -82,6 +60,7 @@ def collect(course: Course, sources: Iterable[Path], expected: Expected, roster:
             something newer; it moves if the roster has another pseudonym for its owner now.
         expected: What is collected.
         roster: Who takes part.
+        student: Whose everything is, if that is known; then no name in a source means anything.
 
     Returns:
         All rows of this exercise, also those of earlier calls; they are in ``submissions.csv`` then.
@@ -89,27 +68,57 @@ def collect(course: Course, sources: Iterable[Path], expected: Expected, roster:
     Raises:
         CourseError: If a source does not exist, or an earlier table cannot be read.
     """
-    before = read_rows(course)
+    before, sources = read_rows(course), list(sources)
     ours = {_same(row): row for row in before if row.slug == expected.slug and row.status != Status.MISSING}
-    found = [one for source in sources for one in incoming(source, expected.slug)]
-    owners = _owners(found, roster, ours.values())
-    moves = _moves(ours.values(), found, owners)
+    downloads = [incoming(source, expected.slug, roster, student) for source in sources]
+    found = [(source, one) for source, download in zip(sources, downloads, strict=True) for one in download]
+    owned = owners(downloads, roster, ours.values(), expected.slug)
+    moves = _moves(ours.values(), [one for _, one in found], owned)
     ours = {_same(one): one for one in (moves.get(key, row) for key, row in ours.items())}
     readers = _taken_out(course, moves)
-    for one in found:
-        row = _looked_at(one, owners[_whose(one)], expected, roster)
-        ours.pop(_same(row), None)
-        ours[_same(row)] = row
-        readers[_same(row)] = one.item.content
-    rows = _decided(ours.values())
-    for row in rows:
-        if row.status is Status.COLLECTED and _same(row) in readers:
-            _stored(course, row, readers[_same(row)]())
+    now: dict[tuple[str, str, str], Row] = {}
+    for source, one in found:
+        looked = looked_at(one, owned[whose(one)], source, expected)
+        home = looked.stamped if looked.stamped in expected.exercises else expected.home.get(source, expected.slug)
+        if home != expected.slug:
+            continue
+        key = _same(looked.row)
+        old = ours.pop(key, None)
+        kept = now.pop(key, None) or old
+        earlier = kept.submitted_at if kept else ""
+        row = looked.row
+        now[key] = timed(row, one, expected, roster, earlier) if row.status is Status.COLLECTED else row
+        readers[key] = partial(_content, one)
+    known = unsettled(ours.values(), list(now.values()), {source.name for source in sources})
+    rows = newest.decided([*newest.not_replaced(known, now.values()), *now.values()])
+    rows = [_stored(course, row, readers) if row.status is Status.COLLECTED else row for row in rows]
     follow(course, expected.slug, _successors(moves, {row.student for row in rows}))
-    rows = _without_other_work(rows) + _missing(rows, expected, roster)
+    rows = _without_other_work(rows)
+    rows += missing(rows, expected.slug, roster) if _is_asked(expected, before) else []
     rows = sorted(rows, key=lambda row: (row.student, row.status != Status.COLLECTED, row.original))
-    write_rows(course, [*(row for row in before if row.slug != expected.slug), *rows])
+    _written(course, before, rows, expected, roster)
     return rows
+
+
+def _content(one: Found) -> bytes:
+    return taken(one.item.content(), one.item.path)
+
+
+def _is_asked(expected: Expected, before: Iterable[Row]) -> bool:
+    """Whether an exercise is collected, not only found among what was handed in for another one."""
+    homes = expected.home.values()
+    return not homes or expected.slug in homes or any(row.slug == expected.slug for row in before)
+
+
+def _written(course: Course, before: Iterable[Row], rows: list[Row], expected: Expected, roster: Roster) -> None:
+    """Write the table, without lines that mean nothing any more now that their files are right elsewhere."""
+    before = list(before)
+    others = [row for row in before if row.slug != expected.slug]
+    unwanted = {*collected_rightly(others, rows), *collected_rightly(rows, others)}
+    kept = without([*others, *rows], unwanted, roster)
+    kept = sorted(kept, key=lambda row: row.slug == expected.slug)
+    write_rows(course, kept)
+    clear_results(course, before, kept)
 
 
 def unmatched(course: Course, rows: Iterable[Row], roster: Roster) -> str:
@@ -131,60 +140,21 @@ def unmatched(course: Course, rows: Iterable[Row], roster: Roster) -> str:
     )
 
 
-def most_frequent(sources: Iterable[Path]) -> str:
-    """Name the exercise that most notebooks in some downloads are of; empty if none says so."""
-    found: Counter[str] = Counter()
-    for one in (one for source in sources for one in incoming(source, "")):
-        try:
-            stamp = None if one.item.problem else read_stamp(read(one.item.content()).document)
-        except (Refused, Unreadable):
-            continue
-        found.update([stamp.slug] if stamp else [])
-    return max(sorted(found), key=found.__getitem__, default="")
-
-
-def _whose(one: Found) -> tuple[str, str, str]:
-    return (one.kind if one.identity else "", one.identity, "" if one.identity else one.name)
-
-
-def _owners(found: Iterable[Found], roster: Roster, before: Iterable[Row]) -> dict[tuple[str, str, str], str]:
-    """Give each owner a pseudonym: the roster's, the one from before, or one made of the name; never one for two."""
-    known = {(row.kind, row.identity): row.student for row in before if row.identity}
-    people = {_whose(one): one for one in found}
-    wanted: dict[tuple[str, str, str], str] = {}
-    for key, one in people.items():
-        ids = {"canvas_id": one.identity} if one.kind == "canvas" else {"moodle_id": one.identity}
-        participant = roster.find(one.name, **(ids if one.identity else {}))
-        if participant:
-            wanted[key] = participant.student
-        else:
-            wanted[key] = known.get((one.kind, one.identity)) or safe_name(one.name.casefold())
-    strangers = [name for key, name in wanted.items() if name not in roster.students and key[:2] not in known]
-    taken = set(known.values())
-    for key, name in wanted.items():
-        clash = key[1] and key[:2] not in known and (strangers.count(name) > 1 or name in taken)
-        if name not in roster.students and (clash or (not name and key[1])):
-            wanted[key] = safe_name(f"{name}-{key[1]}")
-    return wanted
-
-
-def _moves(
-    rows: Iterable[Row], found: Iterable[Found], owners: Mapping[tuple[str, str, str], str]
-) -> dict[tuple[str, str, str], Row]:
+def _moves(rows: Iterable[Row], found: Iterable[Found], owned: Mapping[Key, Owner]) -> dict[tuple[str, str, str], Row]:
     """Find earlier rows whose owner has another pseudonym now: the roster was corrected.
 
-    A platform's number says whose a row is; without one its name in the download does.
+    Its name in the download says whose a row is; if it is not in this one, a platform's number does.
 
     Returns:
         By what told the row from others before, the row with the new pseudonym.
     """
-    numbers = {key[:2]: student for key, student in owners.items() if key[1]}
-    names = {one.item.path: owners[_whose(one)] for one in found if not one.identity}
+    numbers = {key[:2]: owner.student for key, owner in owned.items() if key[1]}
+    names = {one.item.path: owned[whose(one)].student for one in found}
     moves = {}
     for row in rows:
-        now = numbers.get((row.kind, row.identity)) if row.identity else names.get(row.original)
+        now = names.get(row.original) or (numbers.get((row.kind, row.identity)) if row.identity else "")
         if now and row.student and now != row.student:
-            moves[_same(row)] = replace(row, student=now, message=row.message.replace(_STRANGER, "").strip())
+            moves[_same(row)] = replace(row, student=now, message=_STRANGER.sub("", row.message).strip())
     return moves
 
 
@@ -208,115 +178,22 @@ def _taken_out(
     return readers
 
 
-def _looked_at(one: Found, student: str, expected: Expected, roster: Roster) -> Row:
-    row = Row(
-        student,
-        expected.slug,
-        original=one.item.path,
-        kind=one.kind,
-        identity=one.identity,
-        order=one.order,
-        submitted_at=one.moment.isoformat(timespec="seconds") if one.moment else "",
-    )
-    if one.item.problem:
-        return replace(row, message=_sentence(one.item.problem))
-    try:
-        content = one.item.content()
-        row = replace(row, digest=hashlib.sha256(content).hexdigest()[:16])
-        notebook = read(content)
-    except (Refused, Unreadable) as error:
-        return replace(row, message=_sentence(str(error)))
-    row = _judged(row, notebook, one, expected)
-    if not student:
-        told = f"Nothing says whose it is: rename it to STUDENT.ipynb, such as p01.ipynb. {row.message}"
-        return replace(row, status=Status.UNREADABLE, message=told.strip())
-    return _timed(row, one, expected, roster) if row.status is Status.COLLECTED else row
-
-
-def _judged(row: Row, notebook: Notebook, one: Found, expected: Expected) -> Row:
-    """Say what a notebook is, by its stamp, or by its answers if it has lost that."""
-    stamp = read_stamp(notebook.document)
-    if stamp is None:
-        return _unstamped(row, notebook, one, expected)
-    row = replace(row, framework=stamp.framework if stamp.slug == expected.slug else "")
-    if stamp.slug != expected.slug:
-        what = f"It is the notebook of another exercise, {stamp.slug[:_CUT]}; collected here is {expected.slug}."
-        return replace(row, status=Status.WRONG, message=what)
-    if stamp.framework not in expected.frameworks:
-        what = f"It is the notebook for {stamp.framework[:_CUT]}; collected here is {' or '.join(expected.frameworks)}."
-        return replace(row, status=Status.WRONG, message=what)
-    if expected.offering and stamp.offering != expected.offering:
-        what = f"It is from another course or year (offering {stamp.offering[:_CUT]}, here {expected.offering})."
-        return replace(row, status=Status.WRONG, message=what)
-    if stamp.version != expected.version and stamp.version not in expected.compatible_with:
-        what = f"It is version {stamp.version} of the exercise; version {expected.version} is graded."
-        return replace(row, status=Status.OLD, message=what)
-    older = f"It is version {stamp.version}, which is graded like {expected.version}."
-    return replace(row, status=Status.COLLECTED, message="" if stamp.version == expected.version else older)
-
-
-def _unstamped(row: Row, notebook: Notebook, one: Found, expected: Expected) -> Row:
-    named = [name for name in expected.frameworks if name in one.item.path.lower()]
-    framework = named[0] if len(named) == 1 else expected.frameworks[0]
-    if notebook.names & set(expected.names):
-        sure = len(named) == 1 or len(expected.frameworks) == 1
-        told = "Its stamp is gone; it was known by its answers." + (
-            "" if sure else f" Taken for {framework}; collect with --framework if it is another."
-        )
-        return replace(row, framework=framework, status=Status.COLLECTED, message=told)
-    what = f"It has no stamp and none of the answers of {expected.slug}: another notebook."
-    return replace(row, status=Status.WRONG, message=what)
-
-
-def _timed(row: Row, one: Found, expected: Expected, roster: Roster) -> Row:
-    participant = roster.students.get(row.student)
-    due = (participant.due_for(expected.slug) if participant else None) or expected.due
-    late = late_days(one.moment, due)
-    messages = [row.message]
-    if one.late and not late:
-        late = 1
-        messages.append("Canvas says that it came late; by how much, its zip does not tell.")
-    if roster.students and participant is None:
-        messages.append(_STRANGER)
-    return replace(row, late_days=late, message=" ".join(filter(None, messages)))
-
-
 def _same(row: Row) -> tuple[str, str, str]:
     return (row.student, row.original, row.digest)
 
 
-def _decided(rows: Iterable[Row]) -> list[Row]:
-    """Let one file a student count, the newest of those that are right; the others are duplicates."""
-    ready = [replace(row, status=Status.COLLECTED) if row.status is Status.DUPLICATE else row for row in rows]
-    newest: dict[str, Row] = {}
-    for row in ready:
-        if row.status is Status.COLLECTED:
-            best = newest.get(row.student)
-            newest[row.student] = row if best is None or _age(row) >= _age(best) else best
-    return [_told(row, newest[row.student]) if row.status is Status.COLLECTED else row for row in ready]
-
-
-def _age(row: Row) -> tuple[int, float, int]:
-    stamped = 0 if row.message.startswith("Its stamp is gone") else 1
-    return (stamped, datetime.fromisoformat(row.submitted_at).timestamp() if row.submitted_at else 0.0, row.order)
-
-
-def _told(row: Row, best: Row) -> Row:
-    if row is best:
-        return replace(row, file=f"{row.student}/{row.slug}.{row.framework}.ipynb", message=_undoubled(row.message))
-    told = f"{DOUBLED}{best.original} counts."
-    return replace(row, status=Status.DUPLICATE, file="", message=f"{_undoubled(row.message)} {told}".strip())
-
-
-def _undoubled(message: str) -> str:
-    return message.partition(DOUBLED)[0].strip()
-
-
-def _stored(course: Course, row: Row, content: bytes) -> None:
+def _stored(course: Course, row: Row, readers: Mapping[tuple[str, str, str], Callable[[], bytes]]) -> Row:
+    if _same(row) not in readers:
+        return row
+    try:
+        content = readers[_same(row)]()
+    except Refused as error:
+        return replace(row, status=Status.UNREADABLE, file="", message=sentence(str(error)))
     folder = course.submissions / row.student
     for old in folder.glob(f"{row.slug}.*.ipynb"):
         old.unlink()
     write_whole(course.submission(row.student, row.slug, row.framework), content)
+    return row
 
 
 def _without_other_work(rows: Iterable[Row]) -> list[Row]:
@@ -325,22 +202,3 @@ def _without_other_work(rows: Iterable[Row]) -> list[Row]:
     fine = {row.student for row in rows if row.status is Status.COLLECTED and row.kind == "repository"}
     right = (Status.COLLECTED, Status.DUPLICATE)
     return [row for row in rows if row.kind != "repository" or row.student not in fine or row.status in right]
-
-
-def _missing(rows: Iterable[Row], expected: Expected, roster: Roster) -> list[Row]:
-    here = {row.student for row in rows}
-    return [
-        Row(student, expected.slug, status=Status.MISSING, message="Nothing was handed in.")
-        for student in roster.students
-        if student not in here
-    ]
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def counted(rows: Iterable[Row]) -> Mapping[Status, int]:
-    """Count rows by status, in the statuses' order."""
-    rows = list(rows)
-    return {status: count for status in Status if (count := sum(row.status is status for row in rows))}

@@ -18,6 +18,7 @@ from coursework.bubblewrap import visible
 from coursework.errors import CourseworkError
 from coursework.jail import Jail
 from coursework.model import Limits, Outcome, StudentError
+from coursework.process import Output, Process
 from coursework.student import Submission
 
 _CONTAINER = "Grade inside the container of grading/Containerfile, or in a private repository's CI workflow."
@@ -71,6 +72,22 @@ def forks():
 def hangs():
     while True:
         pass
+
+def clings():
+    import ctypes, os, signal
+    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
+    for number in range(1, 32):
+        try:
+            signal.signal(number, signal.SIG_IGN)
+        except OSError:
+            pass
+    if os.getpid() == 1:
+        return False
+    try:
+        os.close(os.open("/proc/1/mem", os.O_RDWR))
+    except OSError:
+        return False
+    return True
 """
 
 
@@ -116,7 +133,10 @@ def _other_kind(kind: str) -> Finding:
         return Finding(name, False, "nothing is kept away from this machine", "Leave out --unsafe where you can.")
     if os.geteuid():
         return Finding(name, False, "only root may change to another user", "Use bubblewrap, or run as root.")
-    why = "another user without rights; files that every user may read, and the network, stay open"
+    why = (
+        "another user without rights; files that every user may read, and the network, stay open, and a submission "
+        "outlives a grader that is killed"
+    )
     return Finding(name, True, why)
 
 
@@ -182,7 +202,24 @@ def _framework(framework: str, jail: Jail) -> list[Finding]:
             found.append(_looked(framework, attempt, submission))
     finally:
         submission.end()
-    return found
+    return [*found, _end(framework, jail)] if jail.kind == "bubblewrap" else found
+
+
+def _end(framework: str, jail: Jail) -> Finding:
+    """Look whether a jail ends with the grader, though the submission does what it can against that."""
+    name = f"{framework}: end"
+    process = Process(jail, _LIMITS, framework, Output(0), _LIMITS.total_s)
+    try:
+        process.cell("probe", _PROBE, _LIMITS.call_s)
+        writes = process.call("clings", (), {}, _LIMITS.call_s)
+        if process.dies_with_us() and not writes:
+            return Finding(name, True, "a jail ends with its grader")
+    except StudentError as error:
+        return Finding(name, False, str(error), f"Do not grade with this jail. {_CONTAINER}")
+    finally:
+        process.end()
+    why = "a submission can outlive a grader that is killed, and nothing limits it then"
+    return Finding(name, False, why, f"Look for processes that are left after you end grading by force. {_CONTAINER}")
 
 
 def _looked(framework: str, attempt: Callable[[Submission], tuple[str, bool, str]], submission: Submission) -> Finding:

@@ -1,6 +1,7 @@
 """The instructor's seed, and what an offering draws from it: constants now, hidden inputs when it is graded.
 
-The seed is kept in the course's folder, in ``offering.toml``, readable by its owner alone.
+The seed is kept in the course's folder, in ``offering.toml``, readable by its owner alone. So is where the course's own
+teachers' parts and overlay are: a command that forgot them would grade by other questions or points.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ import os
 import re
 import secrets
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from coursework.errors import CourseError
 from coursework.exercise import Exercise
+from coursework.files import write_whole
 from coursework.model import Offering, secret_draw
 
 FILE = "offering.toml"
 _SEED = re.compile(r"[0-9a-f]{32,}")
 _KEYS = {"name", "seed", "created"}
+#: The folders that it remembers, relative to its own.
+FOLDERS = ("teacher", "overlay")
 _ABOUT = """\
 # The seed of this course: constants and hidden inputs are drawn from it. Keep it, and keep it secret: whoever has it
 # can compute them, and without it nothing that was handed out can be graded.
@@ -36,11 +41,13 @@ class Course:
         name: Such as ``Autumn 2026``.
         seed: The secret.
         created: The day it was made, as ISO 8601.
+        folders: Where its own teachers' parts and overlay are, by `FOLDERS`, as the file says it.
     """
 
     name: str
     seed: str = field(repr=False)
     created: str
+    folders: Mapping[str, str] = field(default_factory=dict)
 
 
 def course(folder: Path, *, make: bool = False, name: str = "") -> Course:
@@ -69,6 +76,55 @@ def course(folder: Path, *, make: bool = False, name: str = "") -> Course:
     return _write(path, made)
 
 
+def remembered(folder: Path) -> dict[str, Path]:
+    """Give the folders that a course remembers, by `FOLDERS`; none if there is no such course yet.
+
+    Raises:
+        CourseError: If one is not there any more, or the file cannot be read.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return {}
+    found = {}
+    for name, told in course(folder).folders.items():
+        found[name] = Path(os.path.normpath(folder / told))
+        if not found[name].is_dir():
+            raise CourseError(
+                f"{path}: `{name}` is {told!r}, and there is no such folder (it is looked for from {folder}).\n"
+                f"  Correct the line, or remove it; `--{name} DIR` writes it anew."
+            )
+    return found
+
+
+def remember(folder: Path, folders: Mapping[str, Path | None]) -> list[str]:
+    """Keep where a course's own teachers' parts and overlay are, for all commands to come.
+
+    Args:
+        folder: The course's folder; nothing is kept where there is no course.
+        folders: By `FOLDERS`; what is missing or None stays as it was.
+
+    Returns:
+        A sentence for each that is new.
+
+    Raises:
+        CourseError: If the file cannot be read.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return []
+    before, text, told = course(folder).folders, path.read_text("utf8"), []
+    for name in FOLDERS:
+        where = folders.get(name)
+        relative = Path(os.path.relpath(where.resolve(), folder.resolve())).as_posix() if where else ""
+        if where and relative != before.get(name):
+            line = f"{name} = {json.dumps(relative, ensure_ascii=False)}"
+            text = re.sub(rf"^{name}\s*=.*\n?", "", text, flags=re.MULTILINE).rstrip("\n") + f"\n{line}\n"
+            told.append(f"{path}: `--{name} {where}` holds for all commands from now on; without its line it does not.")
+    if told:
+        write_whole(path, text)
+    return told
+
+
 def _write(path: Path, made: Course) -> Course:
     """Write a new seed; if another process was quicker, read that one's."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,16 +147,21 @@ def _read(path: Path, text: str) -> Course:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CourseError(f"{path}: it is no valid TOML: {error}.\n  Correct it, or take it from a backup.") from None
-    unknown = sorted(set(table) - _KEYS)
+    known = {*_KEYS, *FOLDERS}
+    unknown = sorted(set(table) - known)
     if unknown:
-        raise CourseError(f"{path}: `{unknown[0]}` is unknown (known: {', '.join(sorted(_KEYS))}).\n  Remove it.")
+        raise CourseError(f"{path}: `{unknown[0]}` is unknown (known: {', '.join(sorted(known))}).\n  Remove it.")
     if not isinstance(table.get("seed"), str) or not _SEED.fullmatch(table["seed"]):
         # Not what was found: it may be most of a seed.
         raise CourseError(
             f"{path}: `seed` is no text of at least 32 hexadecimal digits.\n"
             "  Take the file from a backup: with another seed nothing that was handed out can be graded."
         )
-    return Course(str(table.get("name", "")), table["seed"], str(table.get("created", "")))
+    folders = {name: table[name] for name in FOLDERS if name in table}
+    for name, value in folders.items():
+        if not isinstance(value, str) or not value:
+            raise CourseError(f"{path}: `{name}` is {value!r}, but has to name a folder.\n  Correct or remove it.")
+    return Course(str(table.get("name", "")), table["seed"], str(table.get("created", "")), folders)
 
 
 def offering(exercise: Exercise, framework: str, seed: str) -> Offering:

@@ -27,7 +27,7 @@ class Places:
 
     Attributes:
         exercises: The folder with a folder for each exercise.
-        teacher: The folder with the teachers' parts, a folder for each exercise; None if each is in its exercise.
+        teacher: A folder with teachers' parts, a folder for each exercise. What is not in it stands in its exercise.
         overlay: A folder whose ``<slug>.yml`` and ``<slug>.md`` change exercises; None if there is none.
     """
 
@@ -145,7 +145,7 @@ def load(slug: str, places: Places) -> Exercise:
         cells=source.cells,
         source=source,
         constants={},
-        teacher=(places.teacher / slug) if places.teacher else folder / "teacher",
+        teacher=_teacher(slug, places),
         book=_book(places),
     )
     from coursework.overlay import overlaid
@@ -188,6 +188,25 @@ def _folder(slug: str, places: Places) -> Path:
             f"{', '.join(slugs(places)) or 'none'}).\n  Correct the name, or make it: python -m coursework new {slug}."
         )
     return folder
+
+
+def _teacher(slug: str, places: Places) -> Path:
+    """Say where an exercise's teacher's part is: apart, if it is there; else with the exercise."""
+    own = places.exercises / slug / "teacher"
+    if places.teacher is None:
+        return own
+    if not places.teacher.is_dir():
+        raise ExerciseError(f"{places.teacher}: there is no such folder of teachers' parts.\n  Correct `--teacher`.")
+    known = slugs(places)
+    for path in sorted(places.teacher.glob("*/checks.py")):
+        if path.parent.name not in known:
+            # Else a slip in the name would grade by the public part without a word.
+            raise ExerciseError(
+                f"{path.parent}: there is no exercise {path.parent.name!r} (there are: {', '.join(known)}).\n"
+                "  Rename the folder, or take it away."
+            )
+    apart = places.teacher / slug
+    return apart if apart.is_dir() or not own.is_dir() else own
 
 
 def _check_page(exercise: Exercise, faults: Faults) -> None:

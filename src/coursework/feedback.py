@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from coursework.model import Outcome
-from coursework.pages import CODE, closed, points, render, sentence
+from coursework.pages import CODE, ITEM, closed, points, render, sentence, worth
 from coursework.results import QuestionResult, Result
 from coursework.rows import Status
 
@@ -83,8 +83,8 @@ def text(result: Result) -> str:
     lines.append(f"**{points(result.points)} of {points(result.max_points)} points{so_far}**")
     lines += [_prose(_message(result)), _prose(_endless(result))]
     for shown in _questions(result):
-        worth = f"{points(shown['points'])}/{points(shown['max_points'])}"
-        lines.append(f"## {_plain(shown['title'])}: {shown['outcome']}, {worth}")
+        told = worth(shown["points"], shown["max_points"], waiting=shown["sign"] == "…")
+        lines.append(f"## {_plain(shown['title'])}: {shown['outcome']}, {told}")
         lines += [
             f"Corrected by your instructor. {_prose(shown['reason'])}".strip() if shown["corrected"] else "",
             _prose(f"Before that: {shown['before']}. {shown['message']}" if shown["before"] else shown["message"]),
@@ -151,7 +151,12 @@ def _shown(question: QuestionResult, names: Collection[str]) -> dict[str, Any]:
 
 
 def _prose(text: str) -> str:
-    """Give a text as one of Markdown's paragraphs: nothing in it has a meaning but code between backticks."""
+    """Give a text in Markdown: nothing in it has a meaning but code between backticks, and lists."""
+    if f"\n{ITEM}" in text:
+        begin, *items = text.split(f"\n{ITEM}")
+        last, _, after = items.pop().partition("\n")
+        listed = "\n".join(f"- {_prose(item)}" for item in (*items, last))
+        return "\n\n".join(filter(None, [_prose(begin), listed, _prose(after)]))
     parts = CODE.split(text)
     return "".join(
         f"`{part}`" if number % 2 and _HARMLESS.fullmatch(part) else _plain(part, number % 2 == 1)

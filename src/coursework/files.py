@@ -13,7 +13,8 @@ from pathlib import Path
 
 #: What files begin with while they are written; one that is left over was interrupted and means nothing.
 WRITING = ".writing-"
-_LONGEST = 80
+#: The longest name, in characters and, as file systems count, in bytes; an ending still fits behind it.
+_LONGEST, _LONGEST_BYTES = 80, 240
 #: The first moment that an archive can name.
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 #: Names that Windows keeps for devices.
@@ -76,9 +77,18 @@ def packed(members: Mapping[str, bytes], executable: Collection[str] = ()) -> by
 def safe_name(text: str) -> str:
     """Give the name of a file or a folder for a text that somebody else chose; empty if nothing usable is left.
 
-    It holds letters, digits, ``.``, ``-`` and ``_`` only, and begins with a letter or a digit, so that no spreadsheet
-    takes it for a formula and no file system for a folder above.
+    It holds letters with their marks, digits, ``.``, ``-`` and ``_`` only, and begins with a letter or a digit, so that
+    no spreadsheet takes it for a formula and no file system for a folder above.
     """
-    text = re.sub(r"[^\w.-]+", "-", unicodedata.normalize("NFC", text))
-    text = text.strip("-._")[:_LONGEST].strip("-._")
+    letters = (letter if letter in ".-_" or of_word(letter) else " " for letter in unicodedata.normalize("NFC", text))
+    text = re.sub(" +", "-", "".join(letters))
+    while text and not text[0].isalnum():
+        text = text[1:]
+    text = text[:_LONGEST].encode("utf8")[:_LONGEST_BYTES].decode("utf8", "ignore").rstrip("-._")
     return f"{text}-" if _DEVICES.fullmatch(text) else text
+
+
+def of_word(letter: str) -> bool:
+    """Whether a letter is part of a word: a letter, a digit, or a mark such as the vowel signs of Indian scripts."""
+    # `\w` leaves marks out (https://bugs.python.org/issue1693050), and names of people differ by them alone.
+    return letter.isalnum() or unicodedata.category(letter).startswith("M")

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -161,22 +162,42 @@ def kill(inmate: Inmate) -> None:
 def end(inmate: Inmate) -> None:
     """Kill the process and every other one that it started, and wait until they are gone.
 
-    Raises:
-        JailError: If one is not gone after some seconds.
+    What the kernel has still to clear away, such as very many files, may take long. No process does anything any more
+    then, so that is waited for some seconds, and from then on apart.
     """
+    kill(inmate)
+    if not _buried(inmate, _END_S):
+        threading.Thread(target=_buried, args=(inmate, None), daemon=True).start()
+
+
+def dies_with_us(inmate: Inmate) -> bool:
+    """Do to a jail of bubblewrap what our own death would, and tell whether that is its end; call `end` then."""
+    inmate.process.kill()
+    return _over(inmate.handle, _END_S)
+
+
+def _over(handle: int, most_s: float | None) -> bool:
+    gone = select.poll()
+    gone.register(handle, select.POLLIN)
+    return bool(gone.poll(None if most_s is None else most_s * 1000))
+
+
+def _buried(inmate: Inmate, most_s: float | None) -> bool:
+    """Wait until the processes are gone, and close and remove what was theirs; tell whether that was in time."""
+    if inmate.handle >= 0 and not _over(inmate.handle, most_s):
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        inmate.process.kill()
     try:
-        kill(inmate)
-        if inmate.handle >= 0 and not select.select([inmate.handle], [], [], _END_S)[0]:
-            raise JailError("A submission's processes did not end, though they were killed.")
-        with contextlib.suppress(ProcessLookupError):
-            inmate.process.kill()
-        inmate.process.wait(_END_S)
-    finally:
-        for descriptor in (inmate.requests, inmate.replies, inmate.output, inmate.handle):
-            if descriptor >= 0:
-                os.close(descriptor)
-        if inmate.folder:
-            shutil.rmtree(inmate.folder, ignore_errors=True)
+        inmate.process.wait(most_s)
+    except subprocess.TimeoutExpired:
+        return False
+    for descriptor in (inmate.requests, inmate.replies, inmate.output, inmate.handle):
+        if descriptor >= 0:
+            os.close(descriptor)
+    if inmate.folder:
+        shutil.rmtree(inmate.folder, ignore_errors=True)
+    return True
 
 
 def environment(jail: Jail, home: str) -> dict[str, str]:

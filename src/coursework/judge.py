@@ -14,6 +14,7 @@ from typing import NamedTuple
 from coursework import measure
 from coursework.errors import CourseworkError
 from coursework.jail import Jail
+from coursework.lines import unwritten
 from coursework.model import (
     Failed,
     Limits,
@@ -93,6 +94,9 @@ def _verdict(question: Question | WrittenQuestion, submission: Submission, answe
     bad = submission.bad.get(name)
     if bad and verdict.outcome is not Outcome.PASSED:
         return Verdict(bad.outcome, str(bad))
+    if verdict.outcome is Outcome.NOT_ATTEMPTED and unwritten(answers[name]):
+        # Where the stub raised its error tells nobody anything.
+        return replace(verdict, message="Not written.")
     return verdict
 
 

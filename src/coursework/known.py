@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,24 +42,41 @@ def keep_known(course: Course, job: Job, judged: Judged) -> None:
 def with_misconceptions(course: Course, assignment: Assignment, results: Iterable[Result]) -> list[Result]:
     """Name at each question that went wrong the misconceptions that known wrong answers with its sign show.
 
-    Where several do, those count that explain most of the submission's wrong questions.
+    A known wrong answer shows nothing where the submission is right in a question about the answers that it changes,
+    though it itself is wrong there: of two possible replies one is always wrong in the same way. Where several show
+    something, those count that explain most of the submission's wrong questions, and of these the ones that say least
+    beyond them.
     """
-    kept = list(_kept(course, assignment).values())
-    return [with_questions(result, _explained(result, kept)) for result in results]
+    kept, about = _kept(course, assignment), {one.name: assignment.about(one) for one in assignment.known}
+    tells = [_Telling(kept[name]["misconception"], kept[name]["signs"], about[name]) for name in kept if name in about]
+    return [with_questions(result, _explained(result, tells)) for result in results]
 
 
-def _explained(result: Result, kept: Sequence[Mapping[str, Any]]) -> list[QuestionResult]:
+@dataclass(frozen=True)
+class _Telling:
+    """A known wrong answer: its misconception, its signs by question, and the questions about its own answers."""
+
+    misconception: str
+    signs: Mapping[str, str]
+    about: Collection[str]
+
+    def weight(self, wrong: Mapping[str, str], right: Collection[str]) -> tuple[int, float]:
+        """Say how much it explains of a submission: how many wrong questions, and how much of itself that is."""
+        if any(name in right for name in self.signs if name in self.about):
+            return (0, 0.0)
+        same = sum(self.signs.get(name) == sign for name, sign in wrong.items())
+        return (same, same / max(1, len(self.signs)))
+
+
+def _explained(result: Result, tells: Sequence[_Telling]) -> list[QuestionResult]:
     wrong = {one.name: one.sign for one in result.questions if one.sign and one.outcome in _TELLING}
-    weights = [sum(known["signs"].get(name) == sign for name, sign in wrong.items()) for known in kept]
+    right = {one.name for one in result.questions if one.outcome is Outcome.PASSED}
+    weights = [(known.weight(wrong, right), known) for known in tells]
 
     def shown(name: str) -> tuple[str, ...]:
-        fitting = [
-            (weight, known)
-            for weight, known in zip(weights, kept, strict=True)
-            if name in wrong and known["signs"].get(name) == wrong[name]
-        ]
-        best = max((weight for weight, _ in fitting), default=0)
-        return tuple(dict.fromkeys(known["misconception"] for weight, known in fitting if weight == best))
+        same = [(weight, known) for weight, known in weights if known.signs.get(name) == wrong.get(name, "")]
+        best = max((weight for weight, _ in same), default=(0, 0.0))
+        return tuple(dict.fromkeys(known.misconception for weight, known in same if weight == best and weight[0]))
 
     return [replace(one, misconceptions=shown(one.name)) for one in result.questions]
 

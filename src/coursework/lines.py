@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterator
 #: Longer sources are left alone, in characters.
 _LONGEST = 50_000
 _LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER}
+#: What the lines within a stub begin with.
+_IN_STUBS = ("def", "async", "class", "import", "from", "raise", "@")
 _BLOCKS = (tokenize.INDENT, tokenize.DEDENT)
 _FAULTS = (tokenize.TokenError, SyntaxError, ValueError, MemoryError, RecursionError)
 
@@ -63,6 +65,20 @@ def without_calls(source: str, module: str) -> str:
     except _FAULTS:
         return source
     return "\n".join(lines)
+
+
+def unwritten(source: str) -> bool:
+    """Whether functions hold nothing but a docstring, imports and what they raise, as a stub does.
+
+    Args:
+        source: Python code; what cannot be read was written.
+    """
+    try:
+        lines = [[token for token in line if token.type not in _BLOCKS] for line in _logical_lines(source)]
+    except _FAULTS:
+        return False
+    inside = [line for line in lines if line and line[0].start[1] > 0]
+    return all(line[0].type == tokenize.STRING or line[0].string in _IN_STUBS for line in inside)
 
 
 def _logical_lines(source: str) -> Iterator[list[tokenize.TokenInfo]]:

@@ -9,6 +9,11 @@ from coursework.errors import ExerciseError
 from coursework.exercise import Exercise, Places, load
 from coursework.teacher import validate
 
+#: What to tell whoever makes an exercise without a folder for teachers' parts.
+PUBLIC = (
+    "Its teacher's part, with the solution, lies beside it and is as public as it is. To keep that part to yourself, "
+    "move it to a folder of your own, such as {to}, and give `--teacher {folder}`."
+)
 _SLUG = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
 _EXERCISE = """\
@@ -80,8 +85,7 @@ def questions(offering: Offering) -> list[Question | WrittenQuestion]:
 
     def number_of_waits(student: Student) -> Verdict:
         numbers = offering.draw("number_of_waits")
-        for _ in range(5):
-            n = numbers.randrange(every, 1000)
+        for n in (numbers.randrange(1, every), *(numbers.randrange(every, 1000) for _ in range(5))):
             got = student.call("number_of_waits", n)
             if not agree(got, n // every):
                 told = f"number_of_waits({n}) gave {got!r}, expected {n // every}"
@@ -165,6 +169,11 @@ def new(slug: str, places: Places, *, title: str = "", page: str = "") -> list[P
         path.write_text(content, "utf8")
     validate(_loaded(slug, places))
     return list(files)
+
+
+def about_public(slug: str, places: Places) -> str:
+    """Say where a new exercise's teacher's part is, if others can read it there; empty if it is kept apart."""
+    return "" if places.teacher else PUBLIC.format(to=f"../private/{slug}", folder="../private")
 
 
 def _loaded(slug: str, places: Places) -> Exercise:

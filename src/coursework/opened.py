@@ -5,12 +5,12 @@ Nothing is unpacked to disk. What is refused comes out as an item with a problem
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import subprocess
 import zipfile
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +21,8 @@ from coursework.submission import LARGEST
 _MOST_FILES, _MOST_BYTES = 20_000, 4_000_000_000
 #: The most characters of a name; searching longer ones for patterns takes long.
 _LONGEST = 1_000
-_BAD_ZIP = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, OSError, EOFError, ValueError)
+#: What each entry of a zip's directory begins with. Counted before that is read: a small zip can list very many.
+_ENTRY = b"PK\x01\x02"
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,19 @@ class Item:
     Attributes:
         path: Its name there, with slashes.
         content: Reads it.
-        moment: When it was last changed, as far as the download tells.
+        changed: When it was last changed, as the download says. Copying and packing change that: it may tell which of
+            two files is newer, never when one was handed in.
+        moment: When it was committed; ``None`` outside of repositories.
         problem: Why it is refused; empty if it is not.
-        repository: Whether it lies in a cloned repository.
+        repository: The folder of the cloned repository that it lies in; empty if it lies in none.
     """
 
     path: str
     content: Callable[[], bytes] = field(default=lambda: b"", repr=False)
-    moment: datetime | None = None
+    changed: datetime | None = None
     problem: str = ""
-    repository: bool = False
+    repository: str = ""
+    moment: datetime | None = None
 
 
 class Refused(Exception):
@@ -52,36 +56,63 @@ def items(source: Path) -> list[Item]:
     if source.is_dir():
         return list(_in_folder(source))
     if zipfile.is_zipfile(source):
-        return list(_in_zip(source))
+        return list(_in_zip(source, source))
     if source.suffix.lower() == ".zip":
         return [Item(source.name, problem="it is a damaged zip file")]
     return [_file(source, source.name)]
 
 
-def _in_zip(source: Path) -> Iterator[Item]:
+def inside(content: bytes, name: str) -> list[Item]:
+    """List the files of a zip that was handed in, within the same limits.
+
+    Args:
+        content: The zip's bytes.
+        name: The zip's, for what is said of it as a whole.
+    """
+    if content.count(_ENTRY) > _MOST_FILES:
+        return [Item(name, problem=f"it holds more than {_MOST_FILES} files")]
+    return list(_in_zip(Path(name), io.BytesIO(content)))
+
+
+def _in_zip(source: Path, opened: Path | io.BytesIO) -> Iterator[Item]:
     try:
         # Stays open for as long as somebody may read from it: opening it again for every entry takes long.
-        archive = zipfile.ZipFile(source)
+        archive = zipfile.ZipFile(opened)
         entries = archive.infolist()
-    except _BAD_ZIP:
+    except Exception:
+        # Besides its own errors `zipfile` lets those of whatever unpacks and decodes through, by version and method.
         yield Item(source.name, problem="it is a damaged zip file")
         return
     if len(entries) > _MOST_FILES:
         yield Item(source.name, problem=f"it holds more than {_MOST_FILES} files")
         return
     left = _MOST_BYTES
+    # Like a folder that is a repository itself, a zip of one stands for its owner.
+    roots = _repositories(_shown(entry.filename) for entry in entries)
+    prefix = f"{_shown(source.stem)}/" if "" in roots else ""
     for entry in entries:
-        if entry.is_dir():
+        # Not `is_dir`: it fails for an entry without a name.
+        if entry.filename.endswith("/"):
             continue
         left -= max(entry.file_size, 0)
         problem = _problem(entry) or ("all files together are too large" if left < 0 else "")
-        yield Item(_shown(entry.filename), _reader(archive, entry), _moment(entry), problem)
+        name = _shown(entry.filename)
+        root = next((root for root in roots if name.startswith(f"{root}/" if root else "")), None)
+        repository = "" if root is None else f"{prefix}{root}".rstrip("/")
+        yield Item(prefix + name, _reader(archive, entry), _moment(entry), problem, repository)
+
+
+def _repositories(names: Iterable[str]) -> list[str]:
+    """List the folders of cloned repositories in a zip, outer ones first."""
+    found = {name.partition("/.git/")[0] for name in map("/{}".format, names) if "/.git/" in name}
+    return sorted((name[1:] for name in found), key=len)
 
 
 def _problem(entry: zipfile.ZipInfo) -> str:
     # ZipInfo has already turned a system's own separators into slashes.
     name = entry.filename
     problems = {
+        "refused: it has no name": not name,
         "refused: its name is too long": len(name) > _LONGEST,
         "refused: its name in the zip is an absolute path": name.startswith(("/", "\\")) or name[1:2] == ":",
         "refused: its name in the zip leads out of the folder": ".." in name.replace("\\", "/").split("/"),
@@ -93,7 +124,7 @@ def _problem(entry: zipfile.ZipInfo) -> str:
 
 
 def _shown(name: str) -> str:
-    name = name.replace("\\", "/")[:_LONGEST]
+    name = name.replace("\\", "/")[:_LONGEST] or "?"
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
@@ -103,7 +134,8 @@ def _reader(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Callable[[], by
             # What the directory says of an entry's size may be a lie: read one byte more than allowed, never all.
             with archive.open(entry) as file:
                 content = file.read(LARGEST + 1)
-        except _BAD_ZIP:
+        except Exception:
+            # See above: LZMA's error, for one, is no other's kind.
             raise Refused("its entry in the zip is damaged") from None
         if len(content) > LARGEST:
             raise Refused(f"refused: unpacked, it is larger than {LARGEST // 1_000_000} MB")
@@ -137,10 +169,14 @@ def _in_folder(folder: Path) -> Iterator[Item]:
                 yield Item(path, problem=f"the folder holds more than {_MOST_FILES} files")
                 return
             repository = next((root for root in repositories if root in (place, *place.parents)), None)
-            yield _file(place / name, path, repository)
+            yield _file(place / name, path, repository, f"{prefix}{_below(repository, folder)}".rstrip("/"))
 
 
-def _file(path: Path, name: str, repository: Path | None = None) -> Item:
+def _below(path: Path | None, folder: Path) -> str:
+    return path.relative_to(folder).as_posix() if path and path != folder else ""
+
+
+def _file(path: Path, name: str, repository: Path | None = None, root: str = "") -> Item:
     name = _shown(name)
     try:
         status = path.lstat()
@@ -151,8 +187,7 @@ def _file(path: Path, name: str, repository: Path | None = None) -> Item:
         return Item(name, problem=f"refused: it is {kind}, not a file")
     if status.st_size > LARGEST:
         return Item(name, problem=f"refused: it is larger than {LARGEST // 1_000_000} MB")
-    changed = datetime.fromtimestamp(status.st_mtime).astimezone()
-    moment = (_committed(path, repository) if repository and path.suffix == ".ipynb" else None) or changed
+    moment = _committed(path, repository) if repository and path.suffix == ".ipynb" else None
 
     def read() -> bytes:
         try:
@@ -162,7 +197,14 @@ def _file(path: Path, name: str, repository: Path | None = None) -> Item:
         except OSError:
             raise Refused("it cannot be read") from None
 
-    return Item(name, read, moment, repository=repository is not None)
+    return Item(name, read, _changed(status), repository=_shown(root) if repository else "", moment=moment)
+
+
+def _changed(status: os.stat_result) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(status.st_mtime).astimezone()
+    except (ValueError, OverflowError, OSError):
+        return None  # a file system can keep years that no calendar here has
 
 
 def _committed(path: Path, repository: Path) -> datetime | None:
@@ -177,5 +219,5 @@ def _committed(path: Path, repository: Path) -> datetime | None:
             command, capture_output=True, text=True, timeout=10, check=True, env=environment
         )
         return datetime.fromisoformat(done.stdout.strip()).astimezone()
-    except (OSError, ValueError, subprocess.SubprocessError):
+    except (OSError, ValueError, OverflowError, subprocess.SubprocessError):
         return None

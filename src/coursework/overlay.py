@@ -11,11 +11,13 @@ from typing import Any
 
 from coursework.drawing import sample
 from coursework.errors import ExerciseError
-from coursework.exercise import Exercise
+from coursework.exercise import Exercise, Places, slugs
 from coursework.matter import settings
 from coursework.source import Faults, Source, read, read_text, read_yaml
 from coursework.teacher import questions, total
 from coursework.wording import check_text
+
+_ENDINGS = (".yml", ".md")
 
 
 def overlaid(exercise: Exercise, folder: Path) -> Exercise:
@@ -30,6 +32,7 @@ def overlaid(exercise: Exercise, folder: Path) -> Exercise:
     """
     if not folder.is_dir():
         raise ExerciseError(f"{folder}: there is no such overlay folder.\n  Make it, or correct `--overlay`.")
+    _check_names(folder, slugs(Places(exercise.path.parents[1])))
     changed = _with_settings(exercise, folder / f"{exercise.slug}.yml")
     changed = _with_text(changed, folder / f"{exercise.slug}.md")
     if not changed.settings.weights:
@@ -37,6 +40,18 @@ def overlaid(exercise: Exercise, folder: Path) -> Exercise:
     # Only the questions themselves know what the others are worth.
     points = total(questions(changed, sample(changed, changed.frameworks[0])))
     return replace(changed, settings=replace(changed.settings, points=points))
+
+
+def _check_names(folder: Path, known: list[str]) -> None:
+    """See that each file is about an exercise: one that is not would change nothing, without a word."""
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".yaml":
+            raise ExerciseError(f"{path}:1: an overlay's settings end in .yml.\n  Rename it to {path.stem}.yml.")
+        if path.suffix in _ENDINGS and path.stem not in known and path.stem.casefold() != "readme":
+            raise ExerciseError(
+                f"{path}:1: there is no exercise {path.stem!r} (there are: {', '.join(known)}).\n"
+                "  Rename the file, or take it away."
+            )
 
 
 def _with_settings(exercise: Exercise, path: Path) -> Exercise:

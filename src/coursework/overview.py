@@ -6,8 +6,9 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
+from urllib.parse import quote
 
 from coursework.alike import alike
 from coursework.assignment import Assignment
@@ -19,9 +20,9 @@ from coursework.files import write_if_other
 from coursework.known import with_misconceptions
 from coursework.marks import ask_for_marks, begin_corrections, decided, read_decisions, unfitting
 from coursework.model import Outcome, WrittenQuestion
-from coursework.pages import render
+from coursework.pages import points, render
 from coursework.results import QuestionResult, Result, all_results, write_grades, write_result
-from coursework.rows import Row, Status, read_rows
+from coursework.rows import Row, Status, read_rows, standing
 
 _RIGHT = (Outcome.PASSED, Outcome.MARKED)
 _OPEN = (Outcome.TO_BE_MARKED, Outcome.TOO_NOISY)
@@ -82,16 +83,41 @@ def finish(course: Course, assignments: Sequence[Assignment]) -> tuple[list[Resu
 
 def overview(course: Course, results: Iterable[Result], assignments: Sequence[Assignment]) -> str:
     """Give the instructor's page."""
+    results = list(results)
     by_place = {(one.slug, one.framework): one for one in assignments}
     shown = [
         _assignment(course, group, by_place.get(place)) for place, group in sorted(_groups(results).items()) if group
     ]
-    rows = [
-        {"row": row, "line": line, "message": without_names(row)}
-        for line, row in enumerate(read_rows(course), start=2)
-        if row.status is not Status.COLLECTED or row.message or row.late_days
-    ]
-    return render("overview.html", assignments=shown, rows=rows)
+    return render("overview.html", assignments=shown, people=_people(results), rows=_rows(course, results))
+
+
+def _rows(course: Course, results: Iterable[Result]) -> list[dict[str, Any]]:
+    """Give those lines of ``submissions.csv`` that somebody should see, exercise by exercise."""
+    titles = {one.slug: one.title for one in results}
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for line, row in enumerate(read_rows(course), start=2):
+        if row.status is not Status.COLLECTED or row.message or row.late_days:
+            groups.setdefault(row.slug, []).append({"row": row, "line": line, "message": without_names(row)})
+    return [{"title": titles.get(slug) or slug, "rows": groups[slug]} for slug in sorted(groups)]
+
+
+def _people(results: Sequence[Result]) -> dict[str, Any]:
+    """Give everyone's points in each exercise, and together."""
+    worth = {one.slug: {"title": one.title or one.slug, "max_points": one.max_points} for one in results}
+    found = {(one.student, one.slug): _result(one) for one in results}
+    rows = []
+    for student in sorted({one.student for one in results}):
+        own = [found.get((student, slug)) for slug in sorted(worth)]
+        there = [one for one in own if one]
+        rows.append(
+            {
+                "student": student,
+                "results": own,
+                "points": sum(one["points"] for one in there),
+                "complete": all(one["complete"] for one in there),
+            }
+        )
+    return {"columns": [worth[slug] for slug in sorted(worth)], "rows": rows}
 
 
 def _groups(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
@@ -102,32 +128,54 @@ def _groups(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
 
 
 def _assignment(course: Course, results: Sequence[Result], assignment: Assignment | None) -> dict[str, Any]:
+    results = sorted(results, key=lambda one: one.student)
     graded = [one for one in results if one.status is Status.GRADED]
     complete = [one.points for one in results if one.counts and one.complete]
+    # What is not marked yet would make the others look like the class.
+    marked = bool(complete) and not any(one.pending for one in results)
     first = results[0]
-    written = assignment.written if assignment else set()
-    rubrics = [one for one in assignment.questions if isinstance(one, WrittenQuestion)] if assignment else []
+    written = _written(results, assignment)
     return {
         "slug": first.slug,
         "framework": TITLES.get(first.framework, first.framework),
+        "framework_name": first.framework,
         "title": first.title or first.slug,
-        "all": len(results),
         "graded": len(graded),
-        "counted": len(complete),
-        "by_hand": sum(one.corrected for one in results if one.status is not Status.GRADED),
+        "told": _standing(results) + (_middle(complete, results) if marked else ""),
         "odd": _odd(results),
-        "pending": sum(not one.complete for one in results),
-        "median": statistics.median(complete) if complete else 0.0,
-        "mean": statistics.fmean(complete) if complete else 0.0,
-        "max_points": first.max_points,
-        "chart": _chart(complete, first.max_points),
+        "chart": _chart(complete, first.max_points) if marked else None,
         "questions": _questions(graded or results[:1]),
         "misconceptions": _misconceptions(graded),
         "alike": alike(course, graded, assignment) if assignment else [],
-        "written": _written(graded, written),
-        "rubrics": [{"title": one.title, "text": one.rubric} for one in rubrics if one.rubric],
-        "results": [_result(one) for one in sorted(results, key=lambda one: one.student)],
+        "written": written,
+        "by_people": {one["name"] for one in written},
+        "results": results,
+        "quiet": [_result(one) for one in results if _quiet(one)],
+        "telling": [_result(one) for one in results if not _quiet(one)],
     }
+
+
+def _standing(results: Sequence[Result]) -> str:
+    """Say how many are done, and what the others wait for."""
+    counted = Counter(standing(one.status, pending=bool(one.pending)) for one in results)
+    counted = Counter({"complete": counted.pop(Status.GRADED.value, 0), **counted})
+    told = ", ".join(f"{count} {what}" for what, count in counted.items() if count)
+    by_hand = sum(one.corrected for one in results if one.status is not Status.GRADED)
+    more = f"; {by_hand} of them {'has' if by_hand == 1 else 'have'} points by correction alone" if by_hand else ""
+    return f"{len(results)} student{'' if len(results) == 1 else 's'}: {told}{more}"
+
+
+def _middle(complete: Sequence[float], results: Sequence[Result]) -> str:
+    some = " among the complete ones" if any(not one.complete for one in results) else ""
+    middle = f"median {points(statistics.median(complete))}, mean {points(statistics.fmean(complete))}"
+    return f"; {middle} of {points(results[0].max_points)} points{some}"
+
+
+def _quiet(result: Result) -> bool:
+    """Whether there is nothing to tell of a submission but that it has all points."""
+    full = result.status is Status.GRADED and result.complete and result.points >= result.max_points
+    said = any(one.comment or _oddity(one) for one in result.questions)
+    return full and not (said or result.message or result.late_days or result.corrected)
 
 
 def _questions(results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -196,28 +244,35 @@ def _misconceptions(results: Iterable[Result]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: (-one["count"], one["text"]))
 
 
-def _written(results: Iterable[Result], names: Iterable[str]) -> list[dict[str, Any]]:
-    wanted = set(names)
-    return [
-        {
-            "student": result.student,
-            "title": one.title or one.name,
-            "outcome": one.outcome,
-            "points": one.points,
-            "max_points": one.max_points,
-            "text": one.private,
-        }
-        for result in results
-        for one in result.questions
-        if one.name in wanted and one.private
-    ]
+def _written(results: Iterable[Result], assignment: Assignment | None) -> list[dict[str, Any]]:
+    """Give each written question with how to mark it and its answers; those without points come first."""
+    asked = assignment.questions if assignment else ()
+    rubrics = {one.name: one.rubric for one in asked if isinstance(one, WrittenQuestion)}
+    found: dict[str, dict[str, Any]] = {}
+    for result in results:
+        for one in result.questions:
+            if one.private and (one.name in rubrics or one.outcome in (Outcome.TO_BE_MARKED, Outcome.MARKED)):
+                about = {"name": one.name, "title": one.title or one.name, "max_points": one.max_points, "answers": []}
+                group = found.setdefault(one.name, {**about, "rubric": rubrics.get(one.name, "")})
+                group["answers"].append(_written_answer(result, one))
+    for group in found.values():
+        group["answers"].sort(key=lambda one: (not one["waiting"], one["student"]))
+        group["waiting"] = sum(one["waiting"] for one in group["answers"])
+    return list(found.values())
+
+
+def _written_answer(result: Result, question: QuestionResult) -> dict[str, Any]:
+    waiting = question.outcome is Outcome.TO_BE_MARKED
+    return {**asdict(question), "student": result.student, "waiting": waiting, "text": question.private}
 
 
 def _result(result: Result) -> dict[str, Any]:
     full = result.points >= result.max_points
     look = "open" if not result.complete else "good" if result.status is Status.GRADED and full else "bad"
-    shown: dict[str, Any] = {name: getattr(result, name) for name in result.__dataclass_fields__}
-    return {**shown, "points": result.points, "corrected": result.corrected, "look": look}
+    names = (*result.__dataclass_fields__, "points", "corrected", "complete", "counts", "pending")
+    page = quote(f"{result.slug}.{result.framework}/{result.student}.html")
+    shown: dict[str, Any] = {name: getattr(result, name) for name in names}
+    return {**shown, "look": look, "page": page, "standing": standing(result.status, pending=bool(result.pending))}
 
 
 def _chart(values: Sequence[float], most: float) -> Mapping[str, Any]:

@@ -1,8 +1,12 @@
-"""Render the templates: every text in them is escaped, whoever wrote it."""
+"""Render the templates: every text in them is escaped, whoever wrote it.
+
+`told` is for messages, `prose` for a line, `markdown` for what teachers write.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -13,6 +17,10 @@ import markupsafe
 
 #: What stands between backticks is code; nothing else of Markdown means anything.
 CODE = re.compile(r"`([^`\n]+)`")
+#: What a message's lines begin with that list something.
+ITEM = "- "
+#: Stands for points that nobody has given yet.
+NONE_YET = "\N{EN DASH}"
 _FIRST = re.compile(r"[\w.]+")
 
 
@@ -23,14 +31,14 @@ def render(name: str, **values: Any) -> str:
         name: Such as ``feedback.html``.
         values: What it shows.
     """
-    return _environment().get_template(name).render(points=points, **values)
+    return _environment().get_template(name).render(points=points, worth=worth, **values)
 
 
 @functools.cache
 def _environment() -> jinja2.Environment:
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
     made = jinja2.Environment(autoescape=True, loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    made.filters["prose"] = prose
+    made.filters |= {"prose": prose, "told": told, "markdown": markdown}
     return made
 
 
@@ -47,6 +55,36 @@ def prose(text: str) -> markupsafe.Markup:
         for number, part in enumerate(parts)
     ]
     return markupsafe.Markup().join(shown)
+
+
+def told(text: str, before: str = "") -> markupsafe.Markup:
+    """Give a message as HTML: paragraphs, with a list where lines begin with a dash.
+
+    Args:
+        text: The message.
+        before: A word in bold that the first paragraph begins with.
+    """
+    parts = []
+    for listed, lines in itertools.groupby(text.strip().split("\n"), lambda line: line.startswith(ITEM)):
+        if listed:
+            items = (markupsafe.Markup("<li>{}</li>").format(prose(line.removeprefix(ITEM))) for line in lines)
+            parts.append(markupsafe.Markup("<ul>{}</ul>").format(markupsafe.Markup().join(items)))
+        else:
+            lead = markupsafe.Markup("<strong>{}</strong> ").format(before) if before and not parts else ""
+            parts.append(markupsafe.Markup('<p class="told">{}{}</p>').format(lead, prose("\n".join(lines))))
+    return markupsafe.Markup("\n").join(parts)
+
+
+def markdown(text: str) -> markupsafe.Markup:
+    """Give Markdown as HTML; HTML in it is text."""
+    from markdown_it import MarkdownIt
+
+    return markupsafe.Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))  # noqa: S704
+
+
+def worth(value: float, most: float, *, waiting: bool = False) -> str:
+    """Write the points of a question: a dash where nobody has given any yet, which is no zero."""
+    return f"{NONE_YET if waiting else points(value)}/{points(most)}"
 
 
 def sentence(text: str, names: Collection[str] = ()) -> str:

@@ -1,7 +1,8 @@
 """One process of a submission in its jail: calls out, replies in, and limits on everything. `student` makes more of it.
 
-Whoever waits for a reply takes what is printed meanwhile and looks at the clock, and a thread watches memory, so that
-nothing the other side does or leaves undone can hold up more than the call's own time limit.
+Whoever waits for a reply takes what is printed meanwhile and looks at the clock, a thread watches memory, and another
+does what objects outside are asked for, so that nothing the other side does, leaves undone or has done can hold up more
+than the call's own time limit.
 """
 
 from __future__ import annotations
@@ -19,13 +20,17 @@ from typing import Any
 
 from coursework import jail as jails
 from coursework import protocol
+from coursework.aside import TOO_LONG, Aside
+from coursework.bubblewrap import TEMPORARY_FOLDERS
 from coursework.errors import CourseworkError, JailError
 from coursework.model import Failed, Limits, NotAttempted, Outcome, StudentError, TooNoisy
-from coursework.usage import usage
+from coursework.usage import Kept, kept, usage
 from coursework.values import Remote
 
 #: How many calls of objects outside one call of a function may make.
 REMOTE_CALLS = 20_000
+#: What the kernel keeps in its own memory for a jail, about 1 kB and up to 0.5 MB each; no course comes near.
+FILES, SOCKETS = 100_000, 256
 #: What takes long to import; done before the student's code runs, and not charged to it.
 _SLOW = re.compile(
     r"^[ \t]*(?:import|from)[ \t]+((?:torch|torchvision|mxnet|d2l|numpy|scipy|matplotlib|pandas)\b[\w.]*)"
@@ -42,27 +47,32 @@ _OURS = (Failed, TooNoisy, StudentError, CourseworkError)
 
 @dataclass
 class Output:
-    """What a submission printed, cut.
+    """What the cells of a submission printed, cut.
 
     Attributes:
         limit: How many bytes are kept.
         kept: They.
         total: How many came.
         begins: Where in them what a later process printed begins: it runs the same cells again.
+        is_kept: Whether what comes is kept; what functions print when hidden questions call them would tell inputs.
     """
 
     limit: int
     kept: bytearray = field(default_factory=bytearray)
     total: int = 0
     begins: list[int] = field(default_factory=list)
+    is_kept: bool = True
 
     def add(self, piece: bytes) -> None:
         """Take what was printed."""
+        if not self.is_kept:
+            return
         self.kept += piece[: max(0, self.limit - len(self.kept))]
         self.total += len(piece)
 
     def begin(self) -> None:
-        """Note that another process prints from here on."""
+        """Note that another process prints from here on, and first its cells."""
+        self.is_kept = True
         self.begins.append(len(self.kept))
 
     def text(self) -> str:
@@ -103,6 +113,8 @@ class Process:
         self._numbers: dict[int, int] = {}
         self.ended = False
         self._why = ""
+        self._aside: Aside | None = None
+        self._listens = False
         self._stop = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
@@ -116,16 +128,23 @@ class Process:
         except StudentError as error:
             why = f"{error}; {output.text().strip()[-500:]}"
             raise JailError(f"The jail does not work here ({why}). See `python -m coursework doctor`.") from None
+        self._listens = True
 
-    def prepare(self, *sources: str, arrays: bool = False) -> None:
-        """Import what these sources will import and takes long, and the framework if tensors will be made."""
+    def prepare(self, pay: Callable[[Callable[[float], None]], None], *sources: str, arrays: bool = False) -> None:
+        """Import what these sources will import and takes long, and the framework if tensors will be made.
+
+        Args:
+            pay: Has it done, giving it the seconds that it may take; not asked if all is there.
+            sources: Cells.
+            arrays: Whether tensors will be made.
+        """
         found = {pair for source in sources for pair in _SLOW.findall(source)}
         names = {f"{module}.{part}" if part else module for module, part in found}
         if arrays and self._framework in _FRAMEWORK:
             names.add(_FRAMEWORK[self._framework])
-        if missing := names - self._loaded:
+        if missing := sorted(names - self._loaded):
             self._loaded |= names
-            self._exchange({"do": "import", "names": sorted(missing)}, self._limits.import_s)
+            pay(lambda limit_s: self._exchange({"do": "import", "names": missing}, limit_s))
 
     def cell(self, name: str, source: str, limit_s: float) -> None:
         """Run a cell of the submission."""
@@ -147,12 +166,25 @@ class Process:
         }
         return self._exchange(request, limit_s)
 
+    def loaded(self) -> None:
+        """Let nothing be kept of what is printed from here on: all cells have been run."""
+        # What they printed lies in the pipe already, for each reply comes after it.
+        with suppress(OSError):
+            self._print()
+        self._output.is_kept = False
+
+    def dies_with_us(self) -> bool:
+        """Tell whether it would not outlive us, by trying; nothing may be asked of it afterwards."""
+        return jails.dies_with_us(self._inmate)
+
     def end(self) -> None:
         """End it, and all that it started; once more does nothing."""
         if not self.ended:
             self.ended = True
             self._stop.set()
             self._watcher.join()
+            if self._aside:
+                self._aside.end()
             # The death of the jail closes the pipe's other end: what was printed last is still there to be read.
             with suppress(OSError):
                 self._print()
@@ -181,7 +213,7 @@ class Process:
                 remote -= 1
                 if remote < 0:
                     raise protocol.Refused("it called the objects that it was given too often")
-                self._send(self._outside(reply), until)
+                self._send(self._outside(reply, until), until)
         except protocol.Refused as error:
             self.end()
             raise StudentError(Outcome.ERROR, f"It was stopped: {error}.") from None
@@ -202,11 +234,15 @@ class Process:
         error.complete = True  # type: ignore[attr-defined]
         raise error
 
-    def _outside(self, reply: dict[str, Any]) -> dict[str, Any]:
-        """Call the method of an object outside that the student's code asks for; give the message that answers."""
+    def _outside(self, reply: dict[str, Any], until: float) -> dict[str, Any]:
+        """Call the method of an object outside that the student's code asks for; give the message that answers.
+
+        It may sleep, or compute, for as long as the student's code makes it: the call's time limit holds for it, too.
+        """
         method, args, kwargs = self._asked(reply)
+        self._aside = self._aside or Aside()
         try:
-            return {"result": protocol.tree(method(*args, **kwargs), self._keep)}
+            return {"result": protocol.tree(self._aside.do(lambda: method(*args, **kwargs), until), self._keep)}
         except _OURS:
             raise
         except Exception as error:
@@ -258,7 +294,7 @@ class Process:
         left = until - time.monotonic()
         if left <= 0:
             self.end()
-            raise StudentError(Outcome.TIMEOUT, "It took longer than the time limit.")
+            raise StudentError(Outcome.TIMEOUT, TOO_LONG)
         ready = {descriptor for descriptor, _ in self._poll.poll(min(_TICK_S, left) * 1000)}
         if self._inmate.output in ready:
             self._print()
@@ -294,14 +330,24 @@ class Process:
     def _watch(self) -> None:
         """Have it ended as soon as its processes together use more than they may, also while nobody waits for it."""
         while not self._stop.wait(_TICK_S):
-            found = usage(self._inmate.process.pid, self._limits.memory_mb)
-            if found.memory_mb > self._limits.memory_mb:
-                self._why = f"It used more than {self._limits.memory_mb} MB of memory."
-            elif found.processes > 2 * self._limits.processes:
-                self._why = f"It started more than {self._limits.processes} processes."
+            self._why = self._too_much()
             if self._why:
                 jails.kill(self._inmate)
                 return
+
+    def _too_much(self) -> str:
+        """Say what its processes use more of than they may."""
+        found = usage(self._inmate.process.pid, self._limits.memory_mb)
+        if found.memory_mb > self._limits.memory_mb:
+            return f"It used more than {self._limits.memory_mb} MB of memory."
+        if found.processes > 2 * self._limits.processes:
+            return f"It started more than {self._limits.processes} processes."
+        # Before it listens, its folders may still be those of this machine.
+        apart = self._listens and self._inmate.first > 0
+        inside = kept(self._inmate.first, TEMPORARY_FOLDERS) if apart else Kept()
+        if inside.files > FILES:
+            return f"It made more than {FILES} files."
+        return f"It opened more than {SOCKETS} sockets." if inside.sockets > SOCKETS else ""
 
     def _died(self) -> None:
         self.end()

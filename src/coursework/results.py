@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from coursework.course import Course
 from coursework.files import write_whole
 from coursework.model import Outcome
-from coursework.rows import Status
+from coursework.rows import Status, standing
 from coursework.sheet import write_table
 
 #: How much of what a submission printed is kept with its result, in characters.
@@ -67,7 +68,7 @@ class Result:
         version: The exercise's.
         digest: Of the answers, the checks and the offering: one that is unchanged is not graded again.
         message: For the student: how the answers were found, or why there are none.
-        late_days: How many days after the due date; never deducted.
+        late_days: How many days after the due date, never deducted; ``None`` if that is not known.
         elapsed_s: How long grading took, in seconds.
         questions: One by one.
         max_points: What the exercise is worth.
@@ -83,7 +84,7 @@ class Result:
     version: int = 0
     digest: str = ""
     message: str = ""
-    late_days: int = 0
+    late_days: int | None = 0
     elapsed_s: float = 0.0
     questions: tuple[QuestionResult, ...] = ()
     max_points: float = 0.0
@@ -124,7 +125,9 @@ def cut(text: str, most: int = _PRINTED) -> str:
     text = "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")
     if len(text) <= most:
         return text
-    return f"{text[: most * 3 // 4]}\n… {len(text) - most} characters left out …\n{text[-most // 4 :]}"
+    left = len(text) - most
+    told = f"… {left} character{'' if left == 1 else 's'} left out …"
+    return f"{text[: most * 3 // 4]}\n{told}\n{text[-most // 4 :]}"
 
 
 def write_result(path: Path, result: Result) -> None:
@@ -136,18 +139,49 @@ def read_result(path: Path) -> Result | None:
     """Read a result; ``None`` if there is none, or none of this form: then it is graded again."""
     try:
         data = json.loads(path.read_text("utf8"))
-        questions = tuple(_question(question) for question in data["questions"])
-        known = {one.name for one in fields(Result)}
-        values = {name: data[name] for name in known & set(data)}
-        return Result(**{**values, "status": Status(data["status"]), "questions": questions})
-    except (OSError, ValueError, TypeError, KeyError):
+        values = {**_typed(Result, data), "status": Status(data["status"])}
+        return Result(**{**values, "questions": tuple(_question(question) for question in data["questions"])})
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
 
 
 def _question(data: Mapping[str, Any]) -> QuestionResult:
-    values = {one.name: data[one.name] for one in fields(QuestionResult) if one.name in data}
     misconceptions = tuple(data["misconceptions"])
-    return QuestionResult(**{**values, "outcome": Outcome(data["outcome"]), "misconceptions": misconceptions})
+    values = {**_typed(QuestionResult, data), "outcome": Outcome(data["outcome"]), "misconceptions": misconceptions}
+    return QuestionResult(**values)
+
+
+def _typed(kind: type[Result | QuestionResult], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what is known of some data as JSON has it.
+
+    Raises:
+        ValueError: If a value is of another type than the dataclass says.
+    """
+    values = {one.name: data[one.name] for one in fields(kind) if one.name in data}
+    for one in fields(kind):
+        fits = _FITS.get(str(one.type))
+        if one.name in values and fits and not fits(values[one.name]):
+            raise ValueError(f"{one.name} is no {one.type}")
+    return values
+
+
+def _texts(values: Any) -> bool:
+    return isinstance(values, list | dict) and all(
+        isinstance(text, str) for text in (values.values() if isinstance(values, dict) else values)
+    )
+
+
+#: What a value of each type, named as the dataclasses name it, has to be in JSON; others have a look of their own.
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "int": lambda value: type(value) is int,
+    "int | None": lambda value: value is None or type(value) is int,
+    "bool": lambda value: isinstance(value, bool),
+    # JSON as Python reads it knows numbers that are none.
+    "float": lambda value: type(value) in (int, float) and math.isfinite(value),
+    "tuple[str, ...]": lambda value: isinstance(value, list) and _texts(value),
+    "Mapping[str, str]": lambda value: isinstance(value, dict) and _texts(value),
+}
 
 
 def gradescope(result: Result) -> dict[str, Any]:
@@ -189,6 +223,7 @@ def write_grades(course: Course, results: Iterable[Result]) -> None:
     records = []
     for one in results:
         record: dict[str, object] = {name: _cell(getattr(one, name)) for name in _COLUMNS}
+        record["status"] = standing(one.status, pending=bool(one.pending))
         record |= {
             f"{one.slug}/{q.name}": _cell(q.points if q.corrected or q.outcome not in _WAITING else None)
             for q in one.questions
@@ -203,9 +238,18 @@ def _cell(value: object) -> object:
 
 def all_results(course: Course) -> list[Result]:
     """Read the results of all assignments."""
-    paths = sorted(course.grades.glob("*/*.json"))
-    found = [read_result(path) for path in paths if not path.name.startswith(("_", "."))]
+    found = [read_result(path) for path in _paths(course)]
     return [one for one in found if one is not None]
+
+
+def broken_results(course: Course, slug: str) -> list[Path]:
+    """List the results of an exercise that cannot be read."""
+    ours = [path for path in _paths(course) if path.parent.name.startswith(f"{slug}.")]
+    return [path for path in ours if read_result(path) is None]
+
+
+def _paths(course: Course) -> list[Path]:
+    return [path for path in sorted(course.grades.glob("*/*.json")) if not path.name.startswith(("_", "."))]
 
 
 def with_questions(result: Result, questions: Iterable[QuestionResult]) -> Result:

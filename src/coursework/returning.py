@@ -11,16 +11,19 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
+from coursework.alone import alone
+from coursework.columns import in_english, is_no_grade
 from coursework.course import Course
 from coursework.errors import CourseError
 from coursework.feedback import notebook, page, text
 from coursework.files import write_whole
 from coursework.pages import points
-from coursework.results import Result, all_results
-from coursework.roster import Participant, Roster, read_roster
+from coursework.people import Matches, is_nobody, matched, number_of, people, where
+from coursework.results import Result, all_results, broken_results
+from coursework.roster import read_roster
 from coursework.rows import Row, Status, read_rows
 from coursework.sheet import Record, Sheet, number, read_sheet
 
@@ -28,6 +31,8 @@ from coursework.sheet import Record, Sheet, number, read_sheet
 _MOMENT = (1980, 1, 1, 0, 0, 0)
 _POSSIBLE = "points possible"
 _MAXIMUM = ("Maximum Grade", "Maximum grade")
+#: Columns without which nobody can tell whose a row is.
+_WHOSE = {"Identifier", "Student", "Full name", "SIS User ID", "SIS Login ID", "Email address"}
 
 
 @dataclass(frozen=True)
@@ -52,56 +57,49 @@ class Wish:
 
 @dataclass
 class Returned:
-    """What was written, and whose cell stayed as it was, a sentence each."""
+    """What was written.
+
+    Attributes:
+        files: The files.
+        filled: How many cells of the sheet were filled.
+        changed: Which of these held another grade, a line each.
+        same: How many of these held that grade already.
+        left: Whose cell stayed as it was, and why, a sentence each.
+        unsure: Those whose row was found by nothing but their pseudonym.
+    """
 
     files: list[Path] = field(default_factory=list)
     filled: int = 0
+    changed: list[str] = field(default_factory=list)
+    same: int = 0
     left: list[str] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        """How many cells were filled, and what stood there."""
+        new = self.filled - len(self.changed) - self.same
+        parts = {"new": new, "changed": len(self.changed), "unchanged": self.same}
+        told = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
+        return f"{self.filled} grade{'' if self.filled == 1 else 's'} filled in{f': {told}' if told else ''}"
+
+    @property
+    def doubt(self) -> str:
+        """What is to be said of those who are unsure."""
+        return (
+            f"found by the pseudonym alone, which is their login or name there: {', '.join(self.unsure)}. "
+            "See that these are the same people; names or numbers in roster.csv make it sure."
+        )
 
 
-@dataclass(frozen=True)
-class People:
-    """Finds the student of a sheet's row: by what the platform calls them, then by name."""
-
-    roster: Roster
-    by_identity: Mapping[tuple[str, str], str]
-
-    def find(self, record: Record) -> str | None:
-        """Give the pseudonym of a row's student; ``None`` if nobody fits."""
-        identity = number_of(record)
-        kind = "moodle" if record["Identifier"] else "canvas"
-        known = self.by_identity.get((kind, identity)) if identity else None
-        if known:
-            return known
-        name = record["Full name"] or record["Student"]
-        ids = {
-            f"{kind}_id": identity,
-            **{_word(n): record[n] for n in ("SIS User ID", "SIS Login ID", "Email address")},
-        }
-        for wanted in (record["SIS Login ID"], record["SIS User ID"], name):
-            found = self.roster.find(wanted, **ids) if wanted else None
-            if found:
-                return found.student
-        return None
-
-
-def people(roster: Roster, rows: Iterable[Row], results: Iterable[Result]) -> People:
-    """Put together what is known of who is who, also of students that are on no roster."""
-    rows, names = list(rows), {one.student for one in results}
-    names |= {row.student for row in rows if row.student}
-    everyone = {name: roster.students.get(name, Participant(name)) for name in sorted(names | set(roster.students))}
-    identities = {(row.kind, row.identity): row.student for row in rows if row.identity and row.student}
-    return People(Roster(everyone), identities)
-
-
-def fill(sheet: Sheet, wish: Wish, results: Sequence[Result], who: People, returned: Returned) -> str:
+def fill(sheet: Sheet, wish: Wish, results: Sequence[Result], whose: Matches, returned: Returned) -> str:
     """Fill a platform's sheet: one column, nothing else.
 
     Args:
         sheet: What the platform gave.
         wish: What is asked for.
         results: Those of the exercise.
-        who: Finds students.
+        whose: Whose the rows are.
         returned: Is told what was filled, and what was not and why.
 
     Raises:
@@ -110,37 +108,43 @@ def fill(sheet: Sheet, wish: Wish, results: Sequence[Result], who: People, retur
     column = _column(sheet, wish)
     by_student = {one.student: one for one in results}
     values: dict[tuple[int, int], str] = {}
-    seen = set()
     for record in sheet.records():
-        if _is_no_student(record):
-            continue
-        student = who.find(record)
-        result = by_student.get(student or "")
-        if student is None or result is None:
-            name = record["Student"] or record["Full name"] or record["Identifier"]
-            returned.left.append(f"{sheet.path}:{record.line}: {name}: nothing was collected from this person.")
-            continue
-        seen.add(student)
-        why = _unready(result, wish) or (
-            "Moodle has locked this grade" if record["Grade can be changed"] == "No" else ""
-        )
+        student = whose.students.get(record.index, "")
+        result = by_student.get(student)
+        why = _left(sheet, record, result, wish, whose)
         if why:
-            returned.left.append(f"{student}: {why}; the cell stays as it is.")
-            continue
-        values[record.index, column] = _grade(result, sheet, record, column, wish)
-        returned.filled += 1
-    missing = sorted(set(by_student) - seen)
-    returned.left += [f"{student}: has a result, but no row in {sheet.path}." for student in missing]
+            returned.left.append(why)
+        elif result:
+            value = _grade(result, sheet, record, column, wish)
+            values[record.index, column] = value
+            returned.filled += 1
+            _compare(student, sheet, record, column, value, returned)
+            returned.unsure += [student] if student in whose.unsure else []
+    missing = sorted(set(by_student) - set(whose.students.values()))
+    returned.left += [f"{student}: has a result, but no row in {sheet.path} was filled for it." for student in missing]
     return sheet.filled(values)
 
 
+def _compare(  # noqa: PLR0913, PLR0917
+    student: str, sheet: Sheet, record: Record, column: int, new: str, returned: Returned
+) -> None:
+    """Note whether a cell held a grade already, and which."""
+    cells = sheet.rows[record.index].cells
+    old = cells[column].value.strip() if column < len(cells) else ""
+    before, after = number(old), number(new)
+    if old == new or (before is not None and before == after):
+        returned.same += 1
+    elif not is_no_grade(old):
+        returned.changed.append(f"{student}: {old} -> {new} (line {record.line})")
+
+
 def archives(
-    wish: Wish, results: Sequence[Result], rows: Iterable[Row], sheet: Sheet | None, who: People
+    wish: Wish, results: Sequence[Result], rows: Iterable[Row], sheet: Sheet | None, whose: Matches
 ) -> dict[str, bytes]:
     """Make the zips of feedback, one for each way in which hand-ins came, by file name."""
-    members: dict[str, dict[str, bytes]] = {}
+    members: dict[str, dict[str, tuple[str, bytes]]] = {}
     rows = [row for row in rows if row.slug == wish.slug]
-    folders = _moodle_folders(sheet, who) if sheet else {}
+    folders = _moodle_folders(sheet, whose) if sheet else {}
     for result in results:
         own = [row for row in rows if row.student == result.student and row.original]
         if result.corrected and not own and result.student in folders:
@@ -150,7 +154,7 @@ def archives(
         for row in counted[:1]:
             kind = "moodle" if result.student in folders else row.kind if row.kind in ("canvas", "moodle") else "others"
             name, content = _member(kind, row, result, folders.get(result.student, ""))
-            members.setdefault(kind, {})[name] = content
+            members.setdefault(kind, {})[name] = (result.student, content)
     wanted = set(members) if sheet is None else {"moodle" if "Identifier" in sheet.header else "canvas"}
     return {f"feedback-{wish.slug}.{kind}.zip": _zipped(members[kind]) for kind in sorted(wanted & set(members))}
 
@@ -167,29 +171,38 @@ def give_back(course: Course, wish: Wish, sheet: Path | None, out: Path) -> Retu
     Raises:
         CourseError: If there is nothing to give back, or the sheet cannot be filled.
     """
-    rows, everything = read_rows(course), all_results(course)
-    results = [one for one in everything if one.slug == wish.slug]
-    who = people(read_roster(course), rows, everything)
-    if not results:
-        raise CourseError(f"{course.grades}: nothing of {wish.slug} was graded yet. Grade it first.")
-    returned = Returned()
-    read = read_sheet(sheet) if sheet else None
-    if read and sheet:
-        filled = fill(read, wish, results, who, returned)
-        target = out / sheet.name
-        if target.resolve() == sheet.resolve():
-            raise CourseError(f"{sheet}: the filled sheet would replace this one. Choose another --out.")
-        write_whole(target, read.encoded(filled))
-        returned.files.append(target)
-    for name, content in archives(wish, results, rows, read, who).items():
-        write_whole(out / name, content)
-        returned.files.append(out / name)
-    return returned
+    with alone(course, "return"):
+        rows, everything = read_rows(course), all_results(course)
+        results = [one for one in everything if one.slug == wish.slug]
+        if not results:
+            raise CourseError(f"{course.grades}: nothing of {wish.slug} was graded yet. Grade it first.")
+        broken = broken_results(course, wish.slug)
+        returned = Returned(left=[f"{path}: this result is damaged; `grade` makes it again." for path in broken])
+        read, whose = None, Matches()
+        if sheet:
+            read, wish = _understood(read_sheet(sheet), wish)
+            whose = matched(read, people(read_roster(course), rows, everything, wish.slug))
+            filled = fill(read, wish, results, whose, returned)
+            target = out / sheet.name
+            if target.resolve() == sheet.resolve():
+                raise CourseError(f"{sheet}: the filled sheet would replace this one. Choose another --out.")
+            write_whole(target, read.encoded(filled))
+            returned.files.append(target)
+        for name, content in archives(wish, results, rows, read, whose).items():
+            write_whole(out / name, content)
+            returned.files.append(out / name)
+        return returned
+
+
+def _understood(sheet: Sheet, wish: Wish) -> tuple[Sheet, Wish]:
+    """Give a sheet with the columns' names that are known here, and what is asked for in these."""
+    english = in_english(sheet, wish.column)
+    return (sheet, wish) if english is sheet else (english, replace(wish, column=""))
 
 
 def _column(sheet: Sheet, wish: Wish) -> int:
     header = sheet.header
-    if wish.column:
+    if wish.column and _WHOSE & set(header):
         found = [n for n, name in enumerate(header) if wish.column in (name, _untailed(name))]
     elif "Identifier" in header:
         found = [n for n, name in enumerate(header) if name == "Grade"]
@@ -199,7 +212,8 @@ def _column(sheet: Sheet, wish: Wish) -> int:
     else:
         raise CourseError(
             f"{sheet.path}:1: neither Canvas's gradebook (Student, ID, ...) nor Moodle's grading worksheet "
-            f"(Identifier, ..., Grade); found: {', '.join(header)}. Export it again, in English, or say --column."
+            f"(Identifier, ..., Grade); found: {', '.join(header)}. Of Moodle in another language it is not certain "
+            "which columns these are: set Moodle to English for the download, and export it again."
         )
     if len(found) != 1:
         raise CourseError(
@@ -214,9 +228,16 @@ def _untailed(name: str) -> str:
     return re.sub(r"\s*\(\d+\)$", "", name)
 
 
-def _is_no_student(record: Record) -> bool:
-    """Whether a row is one of Canvas's own: what is possible, and what is posted by hand."""
-    return not record["Identifier"] and (_POSSIBLE in record["Student"].casefold() or not record["Student"])
+def _left(sheet: Sheet, record: Record, result: Result | None, wish: Wish, whose: Matches) -> str:
+    """Say why a row's cell stays as it is; nothing if it is filled, or no student's."""
+    if is_nobody(record):
+        return ""
+    if record.index in whose.left:
+        return whose.left[record.index]
+    if result is None:
+        return f"{where(sheet, record)}: nothing was collected from this person."
+    why = _unready(result, wish) or ("Moodle has locked this grade" if record["Grade can be changed"] == "No" else "")
+    return f"{result.student}: {why}; the cell stays as it is." if why else ""
 
 
 def _unready(result: Result, wish: Wish) -> str:
@@ -253,24 +274,12 @@ def _possible(sheet: Sheet, column: int) -> str:
     return ""
 
 
-def number_of(record: Record) -> str:
-    """Give the number by which a platform knows the student of a row."""
-    if record["Identifier"]:
-        found = re.search(r"\d+$", record["Identifier"])
-        return found[0] if found else ""
-    return record["ID"]
-
-
-def _word(name: str) -> str:
-    return name.casefold().replace(" ", "_")
-
-
-def _moodle_folders(sheet: Sheet, who: People) -> dict[str, str]:
+def _moodle_folders(sheet: Sheet, whose: Matches) -> dict[str, str]:
     """Give the folders of feedback by student, as Moodle's importer takes them apart: name, number, plugin."""
     folders = {}
     for record in sheet.records():
-        student = who.find(record) if record["Identifier"] else None
-        if student:
+        student = whose.students.get(record.index)
+        if student and record["Identifier"]:
             name = re.sub(r"[_/\\]", " ", record["Full name"]).strip() or "Participant"
             folders[student] = f"{name}_{number_of(record)}_assignsubmission_file_"
     return folders
@@ -289,11 +298,14 @@ def _member(kind: str, row: Row, result: Result, folder: str) -> tuple[str, byte
     return f"{result.student}/feedback.html", page(result).encode()
 
 
-def _zipped(members: Mapping[str, bytes]) -> bytes:
+def _zipped(members: Mapping[str, tuple[str, bytes]]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(members):
             entry = zipfile.ZipInfo(name, _MOMENT)
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, members[name], zipfile.ZIP_DEFLATED)
+            student, page_of_theirs = members[name]
+            # Platforms' names are not ours: by this, an entry is found when its student is forgotten.
+            entry.comment = student.encode()
+            archive.writestr(entry, page_of_theirs, zipfile.ZIP_DEFLATED)
     return content.getvalue()

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from difflib import SequenceMatcher
+from functools import lru_cache
 
 from coursework.course import Course
 from coursework.errors import CourseError
-from coursework.files import safe_name
+from coursework.files import of_word, safe_name
 from coursework.sheet import Record, number, read_sheet
 
 _MOST_TIME = 10.0
 _DUE_FOR = "due:"
+#: From which likeness on one name may be another, mistyped: a letter in eight.
+_NEARLY = 0.88
 
 
 @dataclass(frozen=True)
@@ -52,15 +56,54 @@ class Roster:
             name: A pseudonym, or a person's name as platforms write it into file names.
             ids: What a platform calls the person, by the roster's column.
         """
+        known = self.by_ids(**ids)
+        if known or name in self.students:
+            return known or self.students[name]
+        return _only(one for one in self.students.values() if _called(name, one.student, one.ids.get("name", "")))
+
+    def on_platform(self, name: str, **ids: str) -> Participant | None:
+        """Find whom a platform means.
+
+        There everyone chooses a name or a login, which may be what is somebody else's pseudonym here. So a pseudonym
+        is taken for a name only where the roster does not say what the platform calls its owner.
+
+        Args:
+            name: What the platform shows.
+            ids: What else it calls the person, by the roster's column; this counts before the name.
+        """
+        known = self.by_ids(**ids)
+        # Of Canvas's numbers each person has one; of Moodle's one in every assignment.
+        number = ids.get("canvas_id", "")
+        others = [one for one in self.students.values() if not number or one.ids.get("canvas_id", number) == number]
+        named = [one for one in others if _called(name, one.ids.get("name", ""))]
+        if known or named:
+            return known or _only(named)
+        silent = [one for one in others if "name" not in one.ids]
+        exact = [one for one in silent if one.student == name]
+        return _only(exact or [one for one in silent if _called(name, one.student)])
+
+    def by_ids(self, **ids: str) -> Participant | None:
+        """Find whom a platform means by what it calls the person, by the roster's column."""
         for column, identity in ids.items():
             for participant in self.students.values():
                 if identity and participant.ids.get(column) == identity:
                     return participant
-        if name in self.students:
-            return self.students[name]
-        wanted = _key(name)
-        fitting = [one for one in self.students.values() if wanted and wanted in _keys(one)]
-        return fitting[0] if len(fitting) == 1 else None
+        return None
+
+    def called(self, name: str) -> list[str]:
+        """Give the pseudonyms of all whose name this is."""
+        return [one.student for one in self.students.values() if _called(name, one.ids.get("name", ""))]
+
+    def nearly(self, name: str) -> str:
+        """Give the pseudonym of the only one whose name is nearly this; empty if nobody or several could be meant."""
+        wanted = _folded(name)
+        near = {
+            one.student
+            for one in self.students.values()
+            for own in _keys([one.ids.get("name", "")])
+            if wanted and SequenceMatcher(None, wanted, _folded(own)).ratio() >= _NEARLY
+        }
+        return near.pop() if len(near) == 1 else ""
 
     def time_factor(self, student: str) -> float:
         """Give the factor of time limits; 1 for somebody unknown."""
@@ -91,9 +134,11 @@ def read_roster(course: Course) -> Roster:
     return Roster(students)
 
 
-def late_days(submitted: datetime | None, due: datetime | None) -> int:
-    """Give how many days after the due date something came, a begun day as a whole one; 0 if that is not known."""
-    if submitted is None or due is None or submitted <= due:
+def late_days(submitted: datetime | None, due: datetime | None) -> int | None:
+    """Give how many days after the due date something came, a begun day as a whole one; ``None`` if nothing tells."""
+    if submitted is None or due is None:
+        return None
+    if submitted <= due:
         return 0
     return math.ceil((submitted - due).total_seconds() / 86_400)
 
@@ -110,7 +155,11 @@ def moment(text: str) -> datetime:
         raise ValueError(f"{text!r} is no date; write it like 2026-01-31T23:59 or 2026-01-31T23:59+01:00") from None
     if re.fullmatch(r"\d{4}-?\d\d-?\d\d", text):
         found = found.replace(hour=23, minute=59, second=59)
-    return found.astimezone()
+    try:
+        return found.astimezone()
+    except (ValueError, OverflowError, OSError):
+        # Elsewhere on earth it would be the year 0 or 10000, which no calendar here has.
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _participant(record: Record) -> Participant:
@@ -134,8 +183,24 @@ def _participant(record: Record) -> Participant:
     return Participant(student, due, factor, ids)
 
 
-def _keys(participant: Participant) -> set[str]:
-    names = {participant.student, participant.ids.get("name", "")}
+def _only(fitting: Iterable[Participant]) -> Participant | None:
+    found = list(fitting)
+    return found[0] if len(found) == 1 else None
+
+
+def _folded(name: str) -> str:
+    """Give the letters of a name without their marks."""
+    return "".join(letter for letter in unicodedata.normalize("NFD", _key(name)) if not unicodedata.combining(letter))
+
+
+def _called(name: str, *names: str) -> bool:
+    """Whether a name as platforms write it is one of these."""
+    wanted = _key(name)
+    return bool(wanted) and wanted in _keys(names)
+
+
+def _keys(given: Iterable[str]) -> set[str]:
+    names = set(given)
     for name in list(names):
         first, _, last = name.rpartition(" ")
         # Canvas turns "Last, First" into "lastfirst".
@@ -143,5 +208,10 @@ def _keys(participant: Participant) -> set[str]:
     return {_key(name) for name in names} - {""}
 
 
+@lru_cache(maxsize=10_000)
 def _key(name: str) -> str:
-    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFC", name).casefold())
+    # Folding may take a letter apart, which then has to be put together again.
+    # Of a capital I with a dot it leaves a dot that few people write.
+    folded = unicodedata.normalize("NFC", name).casefold().replace("i\u0307", "i")
+    folded = unicodedata.normalize("NFC", folded)
+    return "".join(letter for letter in folded if of_word(letter))

@@ -25,6 +25,16 @@ class Status(StrEnum):
     MISSING = "missing"
 
 
+def standing(status: Status, *, pending: bool) -> str:
+    """Say how far a submission is: one that a person has still to mark is not graded, whatever its status.
+
+    Args:
+        status: Its status.
+        pending: Whether answers of it wait for points.
+    """
+    return "to be marked" if pending and status is Status.GRADED else status.value
+
+
 @dataclass(frozen=True)
 class Row:
     """A file that was handed in, or nothing from somebody.
@@ -34,8 +44,8 @@ class Row:
         slug: The exercise that was collected.
         framework: The notebook's.
         file: Where it is, below the folder of submissions; empty unless it counts.
-        submitted_at: When it was handed in, in ISO 8601; empty if nothing tells.
-        late_days: How many days after the due date, begun days as whole ones.
+        submitted_at: When it was handed in, in ISO 8601; empty if nothing tells that can be trusted.
+        late_days: How many days after the due date, begun days as whole ones; ``None`` if that is not known.
         status: What became of it.
         message: Why, for a person.
         original: Its name in what was collected.
@@ -43,6 +53,8 @@ class Row:
         identity: What the platform calls the student.
         order: The larger the later, if the platform tells.
         digest: Of its bytes.
+        changed_at: What may tell which of two files is newer, in ISO 8601; it does not tell when either came.
+        source: The name of the download or the folder that it came from.
     """
 
     student: str
@@ -50,7 +62,7 @@ class Row:
     framework: str = ""
     file: str = ""
     submitted_at: str = ""
-    late_days: int = 0
+    late_days: int | None = None
     status: Status = Status.UNREADABLE
     message: str = ""
     original: str = ""
@@ -58,9 +70,13 @@ class Row:
     identity: str = ""
     order: int = 0
     digest: str = ""
+    changed_at: str = ""
+    source: str = ""
 
 
 _NAMES = [field.name for field in fields(Row)]
+#: What tables of earlier versions do not have.
+_NEW = ("changed_at", "source")
 
 
 def read_rows(course: Course) -> list[Row]:
@@ -72,14 +88,14 @@ def read_rows(course: Course) -> list[Row]:
     if not course.collected.is_file():
         return []
     rows = []
-    for record in read_sheet(course.collected).needs(*_NAMES).records():
+    for record in read_sheet(course.collected).needs(*(name for name in _NAMES if name not in _NEW)).records():
         try:
             cells = {name: plain(record[name]) for name in _NAMES}
             rows.append(
                 Row(
                     **{  # type: ignore[arg-type]
                         **cells,
-                        "late_days": int(re.sub(r"^$", "0", cells["late_days"])),
+                        "late_days": int(cells["late_days"]) if cells["late_days"] else None,
                         "order": int(re.sub(r"^$", "0", cells["order"])),
                         "status": Status(cells["status"]),
                     }

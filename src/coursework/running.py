@@ -28,6 +28,7 @@ Judge = Callable[[Assignment, Mapping[str, str], float], Judged]
 _GRACE_S = 3.0
 #: How often the main thread looks for Ctrl-C, in seconds: a wait without an end cannot be interrupted everywhere.
 _LOOK_S = 0.5
+_KNOWN = "the known wrong answer"
 #: How often it is told how far everything is, in seconds.
 TELL_S = 10.0
 
@@ -73,7 +74,7 @@ class Progress:
     def begin(self, job: Job) -> None:
         """Note that a job runs now; called by the thread that runs it."""
         with self._lock:
-            self._running[id(job)] = job.name if job.row else f"the known wrong answer {job.name}"
+            self._running[id(job)] = job.name if job.row else f"{_KNOWN} {job.name}"
 
     def end(self, job: Job) -> None:
         """Note that a job is done."""
@@ -90,7 +91,9 @@ class Progress:
         with self._lock:
             done, names = self._done, list(self._running.values())
         total = sum(job.row is not None for job in self.jobs)
-        self.tell(f"{done} of {total} done, {len(names)} running{': ' if names else ''}{', '.join(names)}")
+        first = " (known wrong answers come first: by them misconceptions are recognised)"
+        known = first if any(name.startswith(_KNOWN) for name in names) else ""
+        self.tell(f"{done} of {total} done, {len(names)} running{': ' if names else ''}{', '.join(names)}{known}")
 
 
 def _quiet(_text: str) -> None:

@@ -17,7 +17,7 @@ from coursework.errors import CourseError
 from coursework.files import write_whole
 
 #: What a spreadsheet program takes for the beginning of a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _SEPARATORS = (",", ";", "\t")
 
 
@@ -47,7 +47,7 @@ class Record:
     Attributes:
         line: Its line in the file, counted from 1.
         index: Its place among all rows of the sheet.
-        cells: What its cells say, without spaces around it, by the header's names.
+        cells: What its cells say, without spaces around it unless a quote begins it, by the header's names.
     """
 
     line: int
@@ -87,7 +87,8 @@ class Sheet:
         names = self.header
         found = []
         for index, row in enumerate(self.rows[1:], start=1):
-            values = [cell.value.strip() for cell in row.cells]
+            # What `defused` put a quote in front of keeps its spaces.
+            values = [cell.value if cell.value.startswith("'") else cell.value.strip() for cell in row.cells]
             if any(values):
                 found.append(Record(row.line, index, dict(zip(names, values, strict=False))))
         return found
@@ -163,9 +164,22 @@ def read_sheet(path: Path) -> Sheet:
         CourseError: If it cannot be read.
     """
     try:
-        text, encoding = _decoded(path.read_bytes())
+        return parsed(path, path.read_bytes())
     except (OSError, UnicodeError) as error:
         raise CourseError(f"{path}: this table cannot be read ({error}). Save it as CSV in UTF-8.") from None
+
+
+def parsed(path: Path, content: bytes) -> Sheet:
+    """Give what the bytes of a table say.
+
+    Args:
+        path: Its file, for messages; it need not be there.
+        content: What is in it.
+
+    Raises:
+        UnicodeError: If it is no text.
+    """
+    text, encoding = _decoded(content)
     told = re.match(r"sep=(.)\r?\n", text)  # Excel's own first line
     first = text[told.end() :] if told else text
     separator = told[1] if told else max(_SEPARATORS, key=first.partition("\n")[0].count)
@@ -183,16 +197,24 @@ def write_table(path: Path, names: Sequence[str], records: Iterable[Mapping[str,
 
 
 def defused(value: object) -> str:
-    """Give a cell's text so that no spreadsheet program runs it: a quote in front of what looks like a formula."""
-    text = "" if value is None else str(value)
-    if isinstance(value, int | float) or not text.startswith(_FORMULA):
-        return text.replace("\0", "")
-    return f"'{text}".replace("\0", "")
+    """Give a cell's text so that no spreadsheet program runs it: a quote in front of what looks like a formula.
+
+    Text with spaces around it gets one, too, and so does what this would have made of another text: `plain` gives
+    back exactly what was given.
+    """
+    text = "" if value is None else str(value).replace("\0", "")
+    return f"'{text}" if _guarded(text) and not isinstance(value, int | float) else text
 
 
 def plain(text: str) -> str:
     """Give back what `defused` was given."""
-    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
+    return text[1:] if text[:1] == "'" and _guarded(text) else text
+
+
+def _guarded(text: str) -> bool:
+    """Whether a text has a quote in front, or needs one; how many it has already makes no difference."""
+    inner = text.lstrip("'")
+    return inner.startswith(_FORMULA) or inner != inner.strip()
 
 
 def number(text: str) -> float | None:

@@ -7,6 +7,7 @@ of the jail: the submission only sends messages to it, so nothing that is judged
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from asynclab.simulated import VirtualDevice, VirtualHost
@@ -27,6 +28,39 @@ def offered(device: VirtualDevice, *methods: str) -> Remote:
     return Remote(device, methods or DEVICE)
 
 
+def bounded(device: VirtualDevice, host: VirtualHost, count: int) -> tuple[Remote, Remote]:
+    """Give a device and a host to a submission, each for no more than it has to ask of them.
+
+    On the wall's clock what they are asked for takes time on this side, while no other submission may run.
+
+    Args:
+        device: The device.
+        host: The host.
+        count: How many batches there are; more than that are not submitted, and more results not worked on.
+    """
+    return Remote(_Bounded(device, host, count), DEVICE), Remote(_Bounded(device, host, count), ("use",))
+
+
+@dataclass(frozen=True)
+class _Bounded:
+    device: VirtualDevice
+    host: VirtualHost
+    count: int
+
+    def submit(self, batch: Any) -> int:
+        if len(self.device.runs) >= self.count:
+            raise _twice([*(run.operation for run in self.device.runs), batch])
+        return self.device.submit(batch)
+
+    def wait(self, number: int) -> Any:
+        return self.device.wait(number)
+
+    def use(self, result: Any) -> Any:
+        if len(self.host.spans) >= self.count:
+            raise Failed("The host did not work once on each result.", sign="not all results")
+        return self.host.use(result)
+
+
 def check_submitted(device: VirtualDevice, batches: Sequence[Any]) -> None:
     """See that each batch was submitted once, in its order.
 
@@ -39,10 +73,14 @@ def check_submitted(device: VirtualDevice, batches: Sequence[Any]) -> None:
     if len(seen) < len(batches):
         raise Failed("Not every batch was submitted.", private=f"submitted {seen!r:.300}", sign="batches missing")
     if len(seen) > len(batches):
-        raise Failed("Some batches were submitted twice.", private=f"submitted {seen!r:.300}", sign="batches twice")
+        raise _twice(seen)
     raise Failed(
         "The batches were not submitted as they came.", private=f"submitted {seen!r:.300}", sign="other batches"
     )
+
+
+def _twice(seen: Sequence[Any]) -> Failed:
+    return Failed("Some batches were submitted twice.", private=f"submitted {seen!r:.300}", sign="batches twice")
 
 
 def hidden_shares(host: VirtualHost) -> list[float]:

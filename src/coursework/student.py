@@ -5,30 +5,65 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from coursework.jail import Jail
 from coursework.model import Limits, Outcome, StudentError
 from coursework.process import Output, Process
 from coursework.values import Array
 
+#: How often a submission's process is started: once, and again for each cell or answer that ended it or took too long.
+STARTS = 20
+#: What all starts together may take, as a multiple of what one import may: the first is slow, from a disk that was not
+#: read before, and the others are not.
+_STARTING = 1.5
+_Gave = TypeVar("_Gave")
+
 
 @dataclass
 class Budget:
-    """The seconds that a submission may use altogether.
+    """Seconds that a submission may use altogether.
 
     Attributes:
-        left_s: What remains.
+        whole_s: How many they are.
+        purpose: What they are for, as messages say it.
         used_s: What was used.
     """
 
-    left_s: float
+    whole_s: float
+    purpose: str
     used_s: float = 0.0
 
-    def charge(self, elapsed_s: float) -> None:
-        """Take seconds from it."""
-        self.left_s -= elapsed_s
-        self.used_s += elapsed_s
+    @property
+    def left_s(self) -> float:
+        """What remains."""
+        return self.whole_s - self.used_s
+
+    def spend(self, work: Callable[[float], _Gave], most_s: float, *, on: str = "") -> _Gave:
+        """Do something and pay for it.
+
+        Args:
+            work: What; gets the seconds that it may take.
+            most_s: The most that it may take, even if there is more.
+            on: What it is for, as a message says it.
+
+        Raises:
+            StudentError: If nothing is left, or it takes longer: says which limit was reached.
+        """
+        if self.left_s <= 0:
+            raise StudentError(Outcome.TIMEOUT, f"The {self.whole_s:g} seconds for {self.purpose} were used up before.")
+        began, limit_s = time.monotonic(), min(most_s, self.left_s)
+        try:
+            return work(limit_s)
+        except StudentError as error:
+            if error.outcome is not Outcome.TIMEOUT:
+                raise
+            told = f"It took longer than the time limit of {limit_s:g} seconds{on}."
+            if limit_s < most_s:
+                told = f"The {self.whole_s:g} seconds for {self.purpose} were used up."
+            raise StudentError(Outcome.TIMEOUT, told) from None
+        finally:
+            self.used_s += time.monotonic() - began
 
 
 class Submission:
@@ -48,7 +83,10 @@ class Submission:
         """
         self._jail, self._framework, self._cells = jail, framework, dict(cells)
         self._limits = replace(limits, call_s=limits.call_s * time_factor, total_s=limits.total_s * time_factor)
-        self.budget = Budget(self._limits.total_s)
+        self.budget = Budget(self._limits.total_s, "the whole submission")
+        #: For what the submission's own time does not pay: its process's starts, with what it imports.
+        self.starting = Budget(_STARTING * limits.import_s, "starting its process and for imports")
+        self._starts = 0
         self.output = Output(limits.output_kb * 1024)
         #: The cells that end the process or do not end themselves, with what happened.
         self.bad: dict[str, StudentError] = {}
@@ -60,14 +98,14 @@ class Submission:
         """Call a function of the submission; see `coursework.model.Student`."""
         process = self._ready()
         arrays = _holds_array((args, kwargs))
-        return self._charged(
-            lambda limit_s: process.call(function, args, kwargs, limit_s), lambda: process.prepare(arrays=arrays)
-        )
+        process.prepare(self._imported, arrays=arrays)
+        return self._charged(lambda limit_s: process.call(function, args, kwargs, limit_s))
 
     def define(self, source: str) -> None:
         """Run the teacher's own helper code; see `coursework.model.Student`."""
         process = self._ready()
-        self._charged(lambda limit_s: process.define(source, limit_s), lambda: process.prepare(source))
+        process.prepare(self._imported, source)
+        self._charged(lambda limit_s: process.define(source, limit_s))
 
     def beside(self, source: str) -> Submission:
         """Start another process, apart from this one, with this source: see `coursework.model.Student`."""
@@ -99,10 +137,12 @@ class Submission:
 
     def _load(self) -> None:
         cells = {name: source for name, source in self._cells.items() if name not in self.bad}
-        cpu_s = self._limits.total_s + 2 * self._limits.import_s
-        self.output.begin()
-        self._process = process = Process(self._jail, self._limits, self._framework, self.output, cpu_s)
-        process.prepare(*cells.values())
+        process = self._started()
+        try:
+            process.prepare(self._imported, *cells.values())
+        except StudentError:
+            process.end()  # though it may live: without the cells nothing may be asked of it
+            raise
         for name, source in cells.items():
             try:
                 self._charged(lambda limit_s, n=name, s=source: process.cell(n, s, limit_s))  # type: ignore[misc]
@@ -112,33 +152,38 @@ class Submission:
                     self.bad[name] = StudentError(error.outcome, f"{error} That was when its cell was run.")
                     self._over = None
                     return
+        process.loaded()
 
-    def _charged(self, work: Callable[[float], Any], before: Callable[[], None] = lambda: None) -> Any:
-        """Do what the submission's time pays for, after something that it does not pay for."""
+    def _started(self) -> Process:
+        """Start a process, unless that was done too often: each costs seconds that are not the submission's own."""
+        if self._starts == STARTS:
+            often = f"Cells or answers ended its process, or took too long, {STARTS} times; it is not started again."
+            raise StudentError(Outcome.CRASHED, often)
+        self._starts += 1
+        self.output.begin()
+        cpu_s = self._limits.total_s + 2 * self._limits.import_s
+        # How long that takes is not in the submission's hands; that it counts bounds how often.
+        self._process = process = self.starting.spend(
+            lambda _: Process(self._jail, self._limits, self._framework, self.output, cpu_s), self._limits.import_s
+        )
+        return process
+
+    def _imported(self, work: Callable[[float], None]) -> None:
+        """Import what takes long; the submission's own time does not pay for it."""
+        self._watched(lambda: self.starting.spend(work, self._limits.import_s, on=" for imports"))
+
+    def _charged(self, work: Callable[[float], _Gave]) -> _Gave:
+        """Do what the submission's time pays for."""
+        return self._watched(lambda: self.budget.spend(work, self._limits.call_s))
+
+    def _watched(self, work: Callable[[], _Gave]) -> _Gave:
+        """Do something, and nothing else in this question if the process does not outlive it."""
         try:
-            before()
-            if self.budget.left_s <= 0:
-                whole = f"The {self._limits.total_s:g} seconds for the whole submission were used up before."
-                raise StudentError(Outcome.TIMEOUT, whole)
-            began, limit_s = time.monotonic(), min(self._limits.call_s, self.budget.left_s)
-            try:
-                return work(limit_s)
-            except StudentError as error:
-                if error.outcome is Outcome.TIMEOUT:
-                    raise StudentError(Outcome.TIMEOUT, self._told(limit_s)) from None
-                raise
-            finally:
-                self.budget.charge(time.monotonic() - began)
+            return work()
         except StudentError as error:
             if self._process is None or self._process.ended or self.budget.left_s <= 0:
                 self._over = error
             raise
-
-    def _told(self, limit_s: float) -> str:
-        """Say which limit was reached."""
-        if limit_s < self._limits.call_s:
-            return f"The {self._limits.total_s:g} seconds for the whole submission were used up."
-        return f"It took longer than the time limit of {limit_s:g} seconds."
 
 
 def _holds_array(given: Any) -> bool:

@@ -94,14 +94,18 @@ def read(content: bytes) -> Notebook:
     Raises:
         Unreadable: If it is none.
     """
+    try:
+        return _read(content)
+    except Unreadable:
+        raise
+    except Exception as error:
+        # One file must not keep the others from being collected, whatever it holds that nobody thought of.
+        raise Unreadable(f"it is no notebook that can be read ({type(error).__name__})") from error
+
+
+def _read(content: bytes) -> Notebook:
     data = _json(_text(_unpacked(content)))
-    cells = data.get("cells")
-    if cells is None:
-        sheets = data.get("worksheets")
-        sheets = [sheet for sheet in sheets if isinstance(sheet, dict)] if isinstance(sheets, list) else []
-        cells = [cell for sheet in sheets for cell in (sheet.get("cells") or [])] if sheets else None
-    if not isinstance(cells, list):
-        raise Unreadable("it is no notebook: it holds no cells")
+    cells = _cells(data)
     if len(cells) > _MOST_CELLS:
         raise Unreadable(f"it has more than {_MOST_CELLS} cells")
     found = [_cell(number, cell) for number, cell in enumerate(cells, start=1) if isinstance(cell, dict)]
@@ -230,6 +234,18 @@ def _json(text: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise Unreadable("it is no notebook: it holds no cells")
     return data
+
+
+def _cells(data: Mapping[str, Any]) -> list[Any]:
+    cells = data.get("cells")
+    if cells is None:
+        sheets = data.get("worksheets")
+        inner = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)] if isinstance(sheets, list) else []
+        lists = [each for each in inner if isinstance(each, list)]
+        cells = [cell for each in lists for cell in each] if lists else None
+    if not isinstance(cells, list):
+        raise Unreadable("it is no notebook: it holds no cells")
+    return cells
 
 
 def _cell(number: int, cell: Mapping[str, Any]) -> Cell:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import traceback
@@ -26,6 +27,16 @@ AnyQuestion = Question | WrittenQuestion
 
 def questions(exercise: Exercise, offering: Offering) -> list[AnyQuestion]:
     """Give the questions of an offering; see `exercise.questions`."""
+    weights = exercise.settings.weights
+    return [replace(one, points=weights.get(one.name, one.points)) for one in _checked(exercise, offering)]
+
+
+def worth(exercise: Exercise, offering: Offering) -> dict[str, float]:
+    """Give what each question is worth by its author, whatever an overlay says: known wrong answers speak of that."""
+    return {one.name: one.points for one in _checked(exercise, offering)}
+
+
+def _checked(exercise: Exercise, offering: Offering) -> list[AnyQuestion]:
     path = exercise.teacher / "checks.py"
     found = _asked(path, exercise, offering)
     faults = Faults(path)
@@ -34,8 +45,7 @@ def questions(exercise: Exercise, offering: Offering) -> list[AnyQuestion]:
         _check(question, exercise, offering.framework, faults, _line_of(question.name, text))
     _check_all(found, exercise, faults, text)
     faults.settle()
-    weights = exercise.settings.weights
-    return [replace(question, points=weights.get(question.name, question.points)) for question in found]
+    return found
 
 
 def validate(exercise: Exercise) -> None:
@@ -45,11 +55,11 @@ def validate(exercise: Exercise) -> None:
         ExerciseError: With what is wrong.
     """
     for framework in exercise.frameworks:
-        asked = questions(exercise, drawing.sample(exercise, framework))
+        asked = _checked(exercise, drawing.sample(exercise, framework))
         automatic = sum(question.points for question in asked if isinstance(question, Question))
         percent.solution(exercise, framework)
         for wrong in percent.wrong(exercise, framework):
-            if not exercise.settings.weights and wrong.points > automatic + ROUNDING:
+            if wrong.points > automatic + ROUNDING:
                 raise ExerciseError(
                     f"{wrong.path}:1: it is said to get {wrong.points:g} points, but the automatic questions for "
                     f"{framework} are worth {automatic:g}.\n  Correct `points`."
@@ -139,6 +149,11 @@ def _check_all(found: Sequence[AnyQuestion], exercise: Exercise, faults: Faults,
     names = [question.name for question in found]
     for name in sorted({name for name in names if names.count(name) > 1}):
         faults.add(_line_of(name, text), f"two questions are called {name!r}.", "Rename one.")
+    for first, second in itertools.combinations(sorted(set(names)), 2):
+        if _bare(first) == _bare(second):
+            # People write them into marks.csv and overrides.csv.
+            what = f"the questions {first!r} and {second!r} are called nearly the same"
+            faults.add(_line_of(second, text), f"{what}.", "Rename one, so that nobody takes it for the other.")
     if exercise.kind == "written" and not any(isinstance(question, WrittenQuestion) for question in found):
         faults.add(1, "`kind` is written, but no question is.", "Add a WrittenQuestion, or correct `kind`.")
     if exercise.kind != "written" and not any(isinstance(question, Question) for question in found):
@@ -150,6 +165,10 @@ def _check_all(found: Sequence[AnyQuestion], exercise: Exercise, faults: Faults,
         what = f"the questions are worth {total(found):g} points, but `exercise: points` is {exercise.points:g}"
         where = f"{exercise.path.name}, line {exercise.source.line_of('exercise', 'points')}"
         faults.add(1, f"{what} ({where}).", "Make the two agree.")
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[-_.]", "", name).casefold()
 
 
 def _line_of(name: Any, text: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coursework import leaks, percent, submission
+from coursework import leaks, percent, submission, teacher
 from coursework.assign import notebook
 from coursework.drawing import offering as drawn
 from coursework.errors import ExerciseError
@@ -31,11 +31,13 @@ class Check:
 
     Attributes:
         subject: What of: ``bound-the-queue [pytorch] solution``.
-        wrong: What is wrong with it; empty if it is as it should be.
+        wrong: What is wrong with it; empty if nothing is.
+        told: What there is to say of it then.
     """
 
     subject: str
     wrong: str = ""
+    told: str = "as it should be"
 
 
 def verify(
@@ -80,12 +82,14 @@ def answers_of(exercise: Exercise, framework: str, jail: Jail, *, seed: str) -> 
     try:
         offering = drawn(exercise, framework, seed)
         asked = questions(exercise, offering)
+        # A header says what the author's points give; an overlay gives others.
+        worth = teacher.worth(exercise, offering)
         solution = percent.solution(exercise, framework)
         wrong = percent.wrong(exercise, framework)
     except ExerciseError as error:
         yield Check(subject, str(error))
         return
-    automatic = sum(question.points for question in asked if isinstance(question, Question))
+    automatic = sum(worth[question.name] for question in asked if isinstance(question, Question))
     missed = _missed(_graded(exercise, asked, offering, solution, jail))
     yield Check(f"{subject} solution", f"it does not pass everything: {missed}" if missed else "")
     given = _graded(exercise, asked, offering, {}, jail)
@@ -95,7 +99,7 @@ def answers_of(exercise: Exercise, framework: str, jail: Jail, *, seed: str) -> 
         yield Check(f"{subject} wrong answers", f"there is none in {exercise.teacher / 'wrong'}: add some, with points")
     for each in wrong:
         verdicts = _graded(exercise, asked, offering, each.answers, jail)
-        points = sum(question.points for question, verdict in verdicts if verdict.outcome is Outcome.PASSED)
+        points = sum(worth[question.name] for question, verdict in verdicts if verdict.outcome is Outcome.PASSED)
         told = f"it gets {points:g} points, not {each.points:g} as its header says: {_missed(verdicts) or 'all passed'}"
         full = f"it gets all {automatic:g} points" if each.points >= automatic > 0 else ""
         yield Check(f"{subject} wrong/{each.path.name}", full or (told if points != each.points else ""))
@@ -118,11 +122,14 @@ def leaks_of(exercise: Exercise, frameworks: Iterable[str], seed: str, artefacts
             made = notebook(exercise, framework, drawn(exercise, framework, seed))
             Path(folder, f"{exercise.slug}.{framework}.ipynb").write_text(json.dumps(made), "utf8")
         found = list(leaks.leaks([Path(folder), *artefacts], secret))
-    told = "".join(f"\n  {leak.place} holds {leak.source}: {leak.line}" for leak in found[:_TOLD])
+    listed = "".join(f"\n  {leak.place} holds {leak.source}: {leak.line}" for leak in found[:_TOLD])
     more = f"\n  and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
     return Check(
         f"{exercise.slug} secrecy ({len(secret)} lines)",
-        f"lines of the teacher's part can be read:{told}{more}" if found else "",
+        f"lines of the teacher's part can be read:{listed}{more}" if found else "",
+        "as it should be"
+        if secret
+        else "nothing to compare: the teacher's part has no line that is long and not public",
     )
 
 

@@ -93,6 +93,9 @@ class Confined:
     def _cell(self, message: dict[str, Any]) -> dict[str, Any]:
         name = message["name"]
         error = self._run(name, message["source"])
+        for stream in (sys.__stdout__, sys.__stderr__):
+            with suppress(Exception):  # closed by the cell
+                stream.flush()  # type: ignore[union-attr]
         if error:
             self._broken[name] = message["source"], error
         return {"raised": error} if error else {"gave": None}

@@ -106,7 +106,7 @@ def questions(offering: Offering) -> list[Question]:
             3,
             asking("async_total", totals, _async_total),
             "The slower of the two sets the pace for all operations; the other one is seen once, at the beginning or "
-            "at the end. The answer comes last.",
+            "at the end. When the last result is there, the answer takes t3 to come back.",
         ),
         Question(
             "regime",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asynclab.simulated import Clock, VirtualClock, VirtualDevice, VirtualHost, WallClock
-from coursework import Offering, Question, Remote, Student, TooNoisy, Verdict, agree, failed, passed
+from coursework import Offering, Question, Student, TooNoisy, Verdict, agree, failed, passed
 from coursework.cases import fingerprint
-from coursework.simulation import check_submitted, hidden_shares, offered
+from coursework.simulation import bounded, check_submitted, hidden_shares
 
 _DEVICE_S, _HOST_S = 0.05, 0.02
 #: What disturbs only makes the share smaller, so of each piece of work the best of several runs counts.
@@ -25,7 +25,7 @@ _Seen = tuple[VirtualDevice, VirtualHost, Any]
 def _run(student: Student, batches: Sequence[int], clock: Clock) -> _Seen:
     device = VirtualDevice(0.0, _DEVICE_S, 0.0, compute=lambda batch: 7 * batch + 3, clock=clock)
     host = VirtualHost(device, _HOST_S, work=lambda result: result * result)
-    outcomes = student.call("process", offered(device), Remote(host, ("use",)), list(batches))
+    outcomes = student.call("process", *bounded(device, host, len(batches)), list(batches))
     check_submitted(device, batches)
     return device, host, outcomes
 
@@ -80,8 +80,8 @@ def _overlapped(batches: Sequence[int]) -> Callable[[Student], Verdict]:
         if share > _GATE - _TOO_CLOSE:
             raise TooNoisy(private)
         return failed(
-            f"Only {share:.0%} of the host's work was done while the device computed. All could be, but that on the "
-            "last result.",
+            f"While the host worked, the device computed for {share:.0%} of that time only. It could compute for all "
+            "of it, except during the work on the last result.",
             private=private,
             sign=fingerprint("some" if share > _GATE / 3 else "nothing", device.runs[1].issued_s < host.spans[0][0]),
         )

@@ -42,7 +42,9 @@ def questions(offering: Offering) -> list[Question | WrittenQuestion]:  # noqa: 
     """Make the questions."""
     rubric = (Path(__file__).parent / "rubric.md").read_text("utf8")
     predictions = [
-        Question(f"pair_{pair.lower()}", f"Pair {pair}: {_TITLES[pair]}", 2, _asks(pair), _HINTS[pair], "which_waits")
+        Question(
+            f"prediction_{pair.lower()}", f"Pair {pair}: {_TITLES[pair]}", 2, _asks(pair), _HINTS[pair], "which_waits"
+        )
         for pair in _WAITS
     ]
     return [*predictions, WrittenQuestion("pair-b", "Explain pair B", 4, rubric)]
