@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -461,7 +461,9 @@ def run(case: Case, python: Path, kind: str, port: int, planted: Path) -> dict[s
     """Grade a case; tell what came of it and what is left of it."""
     source = f"PORT, PLANTED, SECRET = {port}, {str(planted)!r}, {SECRET[::-1]!r}[::-1]\n{case.source}"
     answers = {"prelude": _PRELUDE, "f": source, "g": _HONEST}
-    judged = judge(QUESTIONS, answers, "pytorch", LIMITS, Jail(python, kind))
+    # What no clock has to end gets time for it, also beside other tests.
+    limits = LIMITS if "timeout" in case.f else replace(LIMITS, call_s=4 * LIMITS.call_s)
+    judged = judge(QUESTIONS, answers, "pytorch", limits, Jail(python, kind))
     (_, f, f_s), (_, g, _) = judged.verdicts
     return {
         "f": f.outcome,
