@@ -77,6 +77,7 @@ accept: environments .venv-dev/.ready ## Measure what we claim and print it as a
 	@$(MAKE) --no-print-directory grade-demo
 	@$(MAKE) --no-print-directory book
 	$(DEV)/python benchmarks/lighthouse.py --check
+	$(DEV)/python benchmarks/serving.py --check
 	$(DEV)/python benchmarks/accessible.py
 
 bench: accept
