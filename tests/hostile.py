@@ -473,6 +473,7 @@ def run(case: Case, python: Path, kind: str, port: int, planted: Path) -> dict[s
         "private": f.private,
         "seconds": f_s,
         "output": judged.output,
+        "ended": time.clock_gettime(time.CLOCK_BOOTTIME),
     }
 
 
@@ -494,30 +495,35 @@ def run_all(python: Path, kind: str = "bubblewrap", *, cases: list[Case] = CASES
         with ThreadPoolExecutor(4) as pool:
             results = pool.map(lambda case: run(case, python, kind, port, planted), cases)
             found = dict(zip([case.name for case in cases], results, strict=True))
-        left = _left([result["output"] for result in found.values()])
+        left = _left(list(found.values()))
         return {"cases": found, "reached": len(reached), "left": left}
 
 
-def _left(outputs: list[str]) -> list[str]:
+def _left(results: list[dict[str, Any]]) -> list[str]:
     """Give the processes that are left in the namespaces in which submissions lived."""
     namespaces = {
-        line.split()[1] for output in outputs for line in output.splitlines() if line.startswith("namespace pid:")
+        line.split()[1]: result["ended"]
+        for result in results
+        for line in result["output"].splitlines()
+        if line.startswith("namespace pid:")
     }
-    # The number of a namespace that is gone is used again, also by jails of other tests, which do not last.
     until = time.monotonic() + 10
     while (left := _living_in(namespaces)) and time.monotonic() < until:
         time.sleep(0.1)
     return left
 
 
-def _living_in(namespaces: set[str]) -> list[str]:
+def _living_in(namespaces: dict[str, float]) -> list[str]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if str((process / "ns" / "pid").readlink()) in namespaces:
-                found.append(process.name)
+            ended = namespaces.get(str((process / "ns" / "pid").readlink()), 0.0)
+            began = int((process / "stat").read_text().rpartition(")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
         except OSError:
             continue
+        # The number of a namespace that is gone is used again, by jails of other tests, whose processes began later.
+        if began <= ended:
+            found.append(process.name)
     return found
 
 
