@@ -6,11 +6,14 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from coursework.__main__ import main
 from coursework.assignment import Assignment, Known
 from coursework.batch import Batch, Report, grade
 from coursework.collect import Expected, collect
@@ -156,3 +159,18 @@ def graded(course: Course, *assignments: Assignment, **other: Any) -> Report:
     report = grade(Batch(course, chosen, other.pop("judge", judge), read_roster(course), **other))
     report.faults += finish(course, chosen)[1].faults
     return report
+
+
+#: Gives a command's exit status, its output and its errors.
+Run = Callable[..., tuple[int, str, str]]
+
+
+def command_line(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Give what runs a command of coursework in this process."""
+
+    def command(*arguments: object) -> tuple[int, str, str]:
+        status = main([str(argument) for argument in arguments])
+        told = capsys.readouterr()
+        return status, told.out, told.err
+
+    return command

@@ -60,6 +60,11 @@ class Case:
     g: tuple[str, ...] = ("passed",)
     says: str = ""
 
+    @property
+    def call_s(self) -> float:
+        """Its time limit for a call: what no clock has to end gets time for it, also beside other tests."""
+        return LIMITS.call_s if "timeout" in self.f else 4 * LIMITS.call_s
+
 
 def _f(*lines: str, before: str = "") -> str:
     body = "\n".join(f"    {line}" for line in lines)
@@ -461,9 +466,7 @@ def run(case: Case, python: Path, kind: str, port: int, planted: Path) -> dict[s
     """Grade a case; tell what came of it and what is left of it."""
     source = f"PORT, PLANTED, SECRET = {port}, {str(planted)!r}, {SECRET[::-1]!r}[::-1]\n{case.source}"
     answers = {"prelude": _PRELUDE, "f": source, "g": _HONEST}
-    # What no clock has to end gets time for it, also beside other tests.
-    limits = LIMITS if "timeout" in case.f else replace(LIMITS, call_s=4 * LIMITS.call_s)
-    judged = judge(QUESTIONS, answers, "pytorch", limits, Jail(python, kind))
+    judged = judge(QUESTIONS, answers, "pytorch", replace(LIMITS, call_s=case.call_s), Jail(python, kind))
     (_, f, f_s), (_, g, _) = judged.verdicts
     return {
         "f": f.outcome,

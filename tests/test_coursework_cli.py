@@ -8,13 +8,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from handins import written, zipped
+from handins import Run, command_line, written, zipped
 
-from coursework.__main__ import main
 from coursework.alone import alone
 from coursework.course import Course
 from coursework.errors import CourseError
@@ -22,7 +20,6 @@ from coursework.forget import forget
 from coursework.overview import Notes
 
 SLUG = "wait-less-often"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -30,13 +27,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     """Runs a command in an empty folder; gives status, output and errors."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "exercises").mkdir()
-
-    def command(*arguments: object) -> tuple[int, str, str]:
-        status = main([str(argument) for argument in arguments])
-        told = capsys.readouterr()
-        return status, told.out, told.err
-
-    return command
+    return command_line(capsys)
 
 
 @pytest.fixture

@@ -123,10 +123,9 @@ class TestHostile:
 
     def test_no_hostile_submission_takes_longer_than_its_limit(self, results: dict[str, Any]):
         """The clock stops each of them, beside three others."""
-        clocked = [results["cases"][case.name]["seconds"] for case in CASES if "timeout" in case.f]
+        late = [case.name for case in CASES if results["cases"][case.name]["seconds"] >= 2 * case.call_s + 2]
 
-        assert max(clocked) < 2 * LIMITS.call_s + 2
-        assert len(clocked) > 3
+        assert late == []
 
 
 # Does what it can to go on without its grader: ignores everything, gives up the signal that its parent's death sends,

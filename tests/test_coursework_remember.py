@@ -6,16 +6,12 @@ import csv
 import json
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from handins import written, zipped
-
-from coursework.__main__ import main
+from handins import Run, command_line, written, zipped
 
 PUBLIC, PRIVATE = "public-one", "private-one"
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -24,11 +20,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     (tmp_path / "exercises").mkdir()
 
-    def command(*arguments: object) -> tuple[int, str, str]:
-        status = main([str(argument) for argument in arguments])
-        told = capsys.readouterr()
-        return status, told.out, told.err
-
+    command = command_line(capsys)
     assert "is as public as it is" in command("new", PUBLIC)[1]
     status, out, _ = command("new", PRIVATE, "--teacher", "private")
     assert (status, "public as" in out, Path("private", PRIVATE, "checks.py").is_file()) == (0, False, True)

@@ -8,8 +8,10 @@ import re
 import tempfile
 import unicodedata
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 #: What files begin with while they are written; one that is left over was interrupted and means nothing.
 WRITING = ".writing-"
@@ -31,10 +33,17 @@ def write_whole(path: Path, content: bytes | str) -> None:
         content: Bytes, or text, which is written as UTF-8.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(content.encode("utf8", "replace") if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Give a new file that takes the place of another once it is whole, or leaves no trace."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=WRITING)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content.encode("utf8", "replace") if isinstance(content, str) else content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)

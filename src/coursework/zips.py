@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import copy
 import lzma
-import os
 import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from coursework.files import WRITING
+from coursework.files import replacing
 
 #: What reading a damaged, encrypted or unknown zip raises.
 BAD = (
@@ -58,19 +56,10 @@ def without(path: Path, unwanted: Collection[str]) -> None:
         if not kept:
             path.unlink()
             return
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=WRITING)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
-                    new.comment = old.comment
-                    for entry in kept:
-                        _copy(old, entry, new)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as new:
+            new.comment = old.comment
+            for entry in kept:
+                _copy(old, entry, new)
 
 
 def _copy(old: zipfile.ZipFile, entry: zipfile.ZipInfo, new: zipfile.ZipFile) -> None:
