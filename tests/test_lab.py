@@ -159,6 +159,9 @@ def in_kernel(
         socket = await websocket_connect(HTTPRequest(channel, headers=headers))
         results = [await asyncio.wait_for(one(socket, code, tags), 30) for code, tags in cells]
         socket.close()
+        # Closing is a conversation too: without its end the connection stays open until it is collected.
+        while await asyncio.wait_for(socket.read_message(), 30) is not None:
+            pass
         return results
 
     async def one(socket: Any, code: str, tags: list[str]) -> tuple[str, str, int | None]:
