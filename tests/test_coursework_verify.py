@@ -123,7 +123,7 @@ def test_wrong_answer_with_other_points_is_found(exercises: Path, wrong: Callabl
 
 
 @pytest.mark.parametrize("kind", ["html", "notebook", "zip", "search index"])
-def test_planted_line_is_found(exercises: Path, tmp_path: Path, wrong: Callable[..., list[Check]], kind: str):
+def test_planted_line_is_found(exercises: Path, tmp_path: Path, kind: str):
     """A line of the solution anywhere in a site, however it is written there."""
     assert SECRET in (exercises / SLUG / "teacher/solution.py").read_text("utf8")
     site = tmp_path / "site"
@@ -139,11 +139,19 @@ def test_planted_line_is_found(exercises: Path, tmp_path: Path, wrong: Callable[
     else:
         with zipfile.ZipFile(site / "all.zip", "w") as archive:
             archive.writestr("inside/page.ipynb", plain)
-    found = wrong(site)
+    found = leaks_of(load(SLUG, Places(exercises)), ["pytorch"], "0" * 32, [site])
+
+    assert SECRET in found.wrong
+    assert "solution.py:" in found.wrong
+
+
+def test_line_of_an_artefact_is_found_with_the_rest(tmp_path: Path, wrong: Callable[..., list[Check]]):
+    """Verifying an exercise looks through what is named as well."""
+    (tmp_path / "page.html").write_text(f"<pre>{SECRET}</pre>", "utf8")
+    found = wrong(tmp_path / "page.html")
 
     assert [check.subject.split(" (")[0] for check in found] == [f"{SLUG} secrecy"]
     assert SECRET in found[0].wrong
-    assert "solution.py:" in found[0].wrong
 
 
 def test_public_line_is_no_secret(exercises: Path):
