@@ -15,6 +15,7 @@ from pathlib import Path
 import nbformat
 from bs4 import BeautifulSoup, Tag
 from nbformat import NotebookNode
+from nursery import build_in_nursery
 
 from polybook.options import Framework, Options, config_file_options, read_options
 from polybook.page import Page, check_page, read_page
@@ -104,8 +105,11 @@ class Book:
         return [str(BIN / "jupyter-book"), "build", str(self.root), *arguments]
 
     def build(self, *arguments: str, timeout: float = 120) -> Built:
-        """Build the book with the plain command."""
-        return run(*self.command(*arguments), cwd=self.root, timeout=timeout)
+        """Build the book as the plain command does."""
+        status, output = build_in_nursery(
+            self.command(*arguments)[1:], cwd=self.root, environment=plain(), timeout=timeout
+        )
+        return Built(status, _without_colors(output))
 
     def polybook(self, *arguments: str) -> Built:
         """Call ``python -m polybook`` in the book."""
@@ -143,12 +147,20 @@ def copy_minibook(root: Path, environments: Mapping[str, Path], pages: Mapping[s
 
 def run(*command: str, cwd: Path, timeout: float = 120) -> Built:
     """Run a command and keep what it printed, standard error included."""
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
     done = subprocess.run(
-        command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        command, cwd=cwd, env=plain(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         timeout=timeout, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    return Built(done.returncode, re.sub(r"\x1b\[[0-9;]*[mK]", "", done.stdout))
+    return Built(done.returncode, _without_colors(done.stdout))
+
+
+def plain() -> dict[str, str]:
+    """This process's environment, for a command whose lines are to be read."""
+    return {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
+
+
+def _without_colors(printed: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*[mK]", "", printed)
 
 
 def tabs(article: Tag) -> list[dict[str, Tag]]:

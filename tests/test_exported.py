@@ -246,6 +246,19 @@ def test_files_change_only_when_they_have_to(book: Book):
     assert {names[source] for source in kept} == {after[source] for source in kept}
 
 
+def test_files_do_not_depend_on_hashes(book: Book, monkeypatch: pytest.MonkeyPatch):
+    """The order of sets differs from process to process, and shows in no file."""
+    contents = []
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        shutil.rmtree(book.root / "_build")
+        assert book.build().status == 0
+        contents.append({name: content for name, (_, content) in files(book).items()})
+
+    assert len(contents[0]) > 2
+    assert contents[0] == contents[1]
+
+
 def test_settings_and_template_reach_files_that_are_there(book: Book, monkeypatch: pytest.MonkeyPatch):
     """A change of either writes notebooks anew, though no page has changed."""
     (book.root / "first.py").write_text("other($framework)\n", "utf8")

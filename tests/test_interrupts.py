@@ -10,9 +10,9 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-import psutil
 import pytest
 from books import Book, cell, page_text
+from ending import gone_within
 
 from polybook.store import Store
 
@@ -50,16 +50,6 @@ def start(book: Book, *command: str) -> tuple[subprocess.Popen[bytes], int]:
         time.sleep(0.05)
     time.sleep(0.3)
     return process, int(mark.read_text())
-
-
-def gone_within(pid: int, seconds: float) -> bool:
-    """Whether a process ends in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def assert_nothing_is_half_written(book: Book) -> None:
