@@ -16,8 +16,8 @@ DEV := .venv-dev/bin
 COURSEWORK := .venv-coursework/bin/python -m coursework
 
 # What the chapters claim of the cost model, of overlap and of memory, and has to hold in nine of ten runs.
-LESSON := $(addprefix --require ,backend_bound_fit frontend_bound_fit overlap_pays memory_linear) \
-  $(addprefix --value ,backend_bound_error frontend_bound_error memory_bound_error gain one_memory four_memory \
+LESSON := $(addprefix --require ,backend_bound_fit tiny_fit overlap_pays memory_linear) \
+  $(addprefix --value ,backend_bound_error tiny_error memory_bound_error gain one_memory four_memory \
   sixteen_memory unbounded_memory peak_memory)
 
 # How often a run that other work on the machine disturbed is made again.
