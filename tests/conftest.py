@@ -14,7 +14,7 @@ import pytest
 from books import MINIBOOK, Book, copy_minibook
 from browsing import launched
 from playwright.sync_api import Browser
-from sites import PUBLISHED, site_of
+from sites import PUBLISHED, made_once, site_of
 
 from polybook.environments import make_environments
 from polybook.lock import LOCK_VARIABLE
@@ -31,20 +31,21 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="session")
 def environments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The environments of the minibook's frameworks by name, made as an author's are."""
-    root = tmp_path_factory.mktemp("environments") / "book"
-    shutil.copytree(MINIBOOK, root)
-    options = config_file_options(root)
-    make_environments(options)
-    return {name: framework.environment for name, framework in options.frameworks.items()}
+    with made_once(tmp_path_factory, "environments") as (root, is_made):
+        if not is_made:
+            shutil.copytree(MINIBOOK, root)
+            make_environments(config_file_options(root))
+    return {name: framework.environment for name, framework in config_file_options(root).frameworks.items()}
 
 
 @pytest.fixture(scope="session")
 def minibook(tmp_path_factory: pytest.TempPathFactory, environments: dict[str, Path]) -> Book:
     """The minibook, built once with warnings as errors; for looking at, not for changing."""
-    book = copy_minibook(tmp_path_factory.mktemp("minibook") / "book", environments)
-    built = book.build("-W", "--keep-going")
-    assert built.status == 0, built.output
-    return book
+    with made_once(tmp_path_factory, "minibook") as (root, is_made):
+        if not is_made:
+            built = copy_minibook(root, environments).build("-W", "--keep-going")
+            assert built.status == 0, built.output
+    return Book(root)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The real book's sites, for tests that look at all of their pages."""
+"""What is made once in a test run: the real book's sites, for tests that look at all of their pages."""
 
 from __future__ import annotations
 
@@ -29,21 +29,41 @@ def site_of(factory: pytest.TempPathFactory, name: str, **variables: str) -> Pat
         name: Of the site; one of the same name has the same variables.
         variables: Environment variables of the build, for a book that knows where it will be published.
     """
-    base = factory.getbasetemp()
-    # Workers beside each other have a folder each, below the one of the run.
-    site = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"{name}-of-the-real-book"
     kept = CACHE / name
     kept.mkdir(parents=True, exist_ok=True)
-    with _held(kept / "lock"):
-        if not site.is_dir():
+    # Other test runs use the cache as well.
+    with made_once(factory, f"{name}-of-the-real-book") as (site, is_made), _held(kept / "lock"):
+        if not is_made:
             html = kept / "_build" / "html"
             # Nothing of an earlier book: pages that are gone, sheets that nobody loads.
             shutil.rmtree(html, ignore_errors=True)
             _build(kept, variables)
-            half = site.with_name(f"{site.name}-half")
-            shutil.copytree(html, half)
-            half.rename(site)
+            shutil.copytree(html, site)
     return site
+
+
+@contextmanager
+def made_once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
+    """Let one of the workers of a test run make what all of them look at.
+
+    Args:
+        factory: Knows the folder of this test run.
+        name: Of what is made.
+
+    Yields:
+        Where it lies, and whether it is made already. If making it fails, what there is of it is removed.
+    """
+    base = factory.getbasetemp()
+    # Workers beside each other have a folder each, below the one of the run.
+    path = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with _held(path.with_name(f"{name}.lock")):
+        is_made = path.exists()
+        try:
+            yield path, is_made
+        except BaseException:
+            if not is_made:
+                shutil.rmtree(path, ignore_errors=True)
+            raise
 
 
 @contextmanager
