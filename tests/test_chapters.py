@@ -92,6 +92,23 @@ def test_cells_are_short(chapters: dict[str, Page], chapter: str):
         assert max(len(cell.source.splitlines()) for cell in cells) <= 24
 
 
+@pytest.mark.parametrize(
+    ("chapter", "said", "done", "times"),
+    [
+        ("cost-model", "made up, {given}`1 ms`, {given}`3 ms` and {given}`1 ms`", "(t1=0.001, t2=0.003, t3=0.001)", 1),
+        ("cost-model", "Test it: {given}`200 µs` more Python", "end = time.perf_counter() + 200e-6", 2),
+        ("overlap-and-memory", "which a sleep of {given}`40 ms` stands for", "time.sleep(0.04)", 1),
+        ("overlap-and-memory", "twelve operations of {given}`20 ms`", "worker.submit(time.sleep, 0.02)", 1),
+    ],
+)
+def test_times_that_were_chosen_are_those_of_the_code(chapter: str, said: str, done: str, times: int):
+    """A time that is given and not measured is what the cells do with, once a framework or in common."""
+    text = text_of(f"chapters/{chapter}")
+
+    assert " ".join(said.split()) in " ".join(text.split())
+    assert text.count(done) == times
+
+
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_chapter_has_the_form_of_one(chapter: str):
     """What a reader needs and will be able to do, a summary, labelled exercises with a hint each."""

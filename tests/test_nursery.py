@@ -87,7 +87,7 @@ def test_build_gets_its_environment(tmp_path: Path):
     assert (status, "it has this False" in output) == (0, True)
 
 
-def test_nursery_ends_with_its_process(tmp_path: Path):
+def test_nursery_ends_with_its_process():
     """Even a process that is killed leaves no nursery behind."""
     code = """
 import os, nursery
